@@ -1,4 +1,4 @@
-/* bench.c: the benchmark from MPI_Init to MPI_Finalize: which tests, with which ranks, in which order.
+/* bench.c: runs the benchmark from MPI_Init to MPI_Finalize: selects the tests and their ranks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 #include "bench.h"
 
-/* The number of ranks that take part in a test; 0 if it cannot run. */
+/* Returns the number of ranks that take part in a test; 0 if the test needs more ranks. */
 static int team_size(const struct bench *b, const struct bench_test *test)
 {
     if (!test->pairs)
@@ -17,7 +17,7 @@ static int team_size(const struct bench *b, const struct bench_test *test)
     return 2 * pairs;
 }
 
-/* True if the test runs only with --threads: MPI_THREAD_MULTIPLE makes every call of a job a little slower. */
+/* True if the test cannot run without --threads: MPI_THREAD_MULTIPLE would make all other tests slower. */
 static bool needs_threads(const struct bench *b, const struct bench_test *test)
 {
     return test->run == bench_threads && b->options.threads == 0;
@@ -84,7 +84,7 @@ int bench_main(const struct bench_host *host, int argc, char **argv)
 {
     struct bench b = {.host = host, .comm = MPI_COMM_NULL, .team = MPI_COMM_NULL};
     double start = progress_clock();
-    /* The command line is read after MPI_Init; only the level of threads must be known before. */
+    /* The command line is parsed after MPI_Init; only --threads must be known before. */
     bool threads = false;
     for (int i = 1; i < argc; i++)
         threads |= strncmp(argv[i], "--threads", strlen("--threads")) == 0;

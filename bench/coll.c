@@ -1,6 +1,6 @@
 /* coll.c: times collectives over all ranks. A sample is the slowest rank's time for a batch of calls, made in
- * one of three manners:
- *   rotate        back to back, the root moves on with every call: the next root needs the last result, so no
+ * one of three sequences:
+ *   rotate        back to back, the root changes with every call: the next root needs the last result, so no
  *                 rank can run ahead and hide the latency
  *   back-to-back  the root is always rank 0: ranks that only send may run ahead while there is room
  *   barrier       a barrier before every call, which is not counted: all ranks begin together
@@ -76,7 +76,8 @@ void coll_close(struct coll *c)
     free(c->persistent);
 }
 
-/* The data of collectives in GPU memory is compared by tests/gpu/collectives.c. */
+/* Verifies the results for several seeds. Collectives in GPU memory are verified by
+ * tests/gpu/collectives.c instead. */
 static void coll_check_range(struct coll *c, unsigned first, unsigned last)
 {
     if (c->b->options.memory)

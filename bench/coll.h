@@ -1,4 +1,4 @@
-/* coll.h: what the files that measure collectives share.
+/* coll.h: declarations shared by the files that measure collectives.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BENCH_COLL_H
@@ -6,18 +6,18 @@
 
 #include "bench.h"
 
-/* One measurement: who, how much, from where to where. */
+/* One measurement: communicator, operation, sizes and buffers. */
 struct coll {
     struct bench *b;
     const struct coll_operation *kind;
     MPI_Comm comm;
     int rank, size;
-    int count;    /* count of one call: bytes, or doubles for reductions */
-    int *counts;  /* [size] `count` for every rank, for reduce_scatter */
-    size_t bytes; /* length of one block, or of the vector */
+    int count;    /* count argument of a call: bytes, or doubles for reductions */
+    int *counts;  /* [size] `count` for every rank, for MPI_Reduce_scatter */
+    size_t bytes; /* bytes of one block, or of the vector */
     struct bench_buffer send, receive;
-    char *in, *out;          /* their memory */
-    MPI_Request *persistent; /* for each root, or one where there is none; NULL in the other forms */
+    char *in, *out;          /* memory of `send` and `receive` */
+    MPI_Request *persistent; /* one request per root, or one if there is no root; NULL unless --persistent */
 };
 
 struct coll_operation {
@@ -27,22 +27,25 @@ struct coll_operation {
     bool rooted;
     void (*call)(const struct coll *c, int root);
     void (*start)(const struct coll *c, int root, MPI_Request *request);
-    void (*init)(const struct coll *c, int root, MPI_Request *request); /* NULL: the library has no MPI 4 */
+    /* NULL: the MPI library has no persistent collectives (MPI 4) */
+    void (*init)(const struct coll *c, int root, MPI_Request *request);
     long (*check)(const struct coll *c,
-                  unsigned seed); /* runs it, returns the number of wrong bytes; NULL: no data */
+                  /* calls the operation and returns the number of wrong bytes; NULL: it moves no data */
+                  unsigned seed);
 };
 
-/* coll_kinds.c; NULL when there is none of that name. */
+/* Finds an operation by name; NULL if it does not exist (coll_kinds.c). */
 const struct coll_operation *coll_kind_find(const char *name);
 
-/* coll_kinds.c: one operation in the form of --form, until it is complete. */
+/* Calls the operation in the selected form and completes it (coll_kinds.c). */
 void coll_call(const struct coll *c, int root);
 
-/* coll.c: buffers for one operation and size; false, without them, when it is too large. coll_close afterwards. */
+/* Allocates the buffers for an operation and size; false, without buffers, if the size is too large.
+ * coll_close frees them (coll.c). */
 bool coll_open(struct bench *b, const char *name, size_t bytes, struct coll *c);
 void coll_close(struct coll *c);
 
-/* Measures one figure. The statistics are valid on rank 0. False, with a note, if the size is too large. */
+/* Measures one operation and size. *s is valid on rank 0. False, with a note, if the size is too large. */
 bool coll_measure(struct bench *b, const char *name, size_t *bytes, struct bench_stats *s);
 
 #endif

@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-/* The three forms of an operation: call_NAME, start_NAME (nonblocking) and init_NAME (persistent). */
+/* Makes three functions per operation: call_NAME (blocking), start_NAME (nonblocking), init_NAME
+ * (persistent). */
 #if MPI_VERSION >= 4
 #define PERSISTENT_FORM(name, Name, ...)                                          \
     static void init_##name(const struct coll *c, int root, MPI_Request *request) \
@@ -75,7 +76,7 @@ static long check_bcast(const struct coll *c, unsigned seed)
     return bench_check(c->out, c->bytes, seed);
 }
 
-/* Whole numbers, so that the sum is exact in any order: rank r contributes r + i + seed. */
+/* Fills the input of a sum: rank r contributes r + i + seed. Sums of whole numbers are exact in any order. */
 static void fill_sum(const struct coll *c, int n, unsigned seed)
 {
     double *in = (double *)c->in;

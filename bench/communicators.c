@@ -1,4 +1,4 @@
-/* communicators.c: making and freeing a communicator of all ranks, of half of them, and from a group.
+/* communicators.c: times the creation of communicators: of all ranks, of half of them, and from a group.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -21,7 +21,7 @@ static void create_dup(void *arg, int n)
     }
 }
 
-/* Splits the ranks with even and odd numbers. */
+/* Splits the communicator into ranks with even and odd numbers. */
 static void create_split(void *arg, int n)
 {
     struct creation *c = arg;

@@ -1,5 +1,5 @@
-/* compare.c: all algorithms of one collective operation side by side, by size, with the library's own choice
- * ("auto") first; and the setting that is fastest over all sizes.
+/* compare.c: --compare: measures all algorithms of one collective operation for each size, with the library's
+ * own choice ("auto") first, and recommends the setting that is fastest over all sizes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -14,9 +14,9 @@ enum { CHOICES_MAX = 24 };
 struct comparison {
     struct bench *b;
     const char *operation; /* name of the operation in FISHPLATE_COLL and of the test */
-    int n;                 /* choices; the first is auto */
+    int n;                 /* number of choices; the first is auto */
     const char *name[CHOICES_MAX];
-    double logs[CHOICES_MAX]; /* sum of the logarithms of times relative to auto */
+    double logs[CHOICES_MAX]; /* sums over the sizes of the logarithms of time / time of auto */
     int sizes;
 };
 
@@ -85,7 +85,7 @@ static void compare_one_size(struct comparison *c, size_t bytes)
         print_times(c, bytes, time);
 }
 
-/* A setting applies to all sizes, so the mean over the sizes decides; auto wins unless it is clearly slower. */
+/* Recommends the setting with the lowest geometric mean over the sizes, if it is 2 % faster than auto. */
 static void compare_print_conclusion(const struct comparison *c)
 {
     struct bench *b = c->b;

@@ -10,9 +10,10 @@
 
 #include "bench.h"
 
-enum { BATCHES_MIN = 8, SKIPPED_PART = 2 }; /* half of a turn: caches are as the last protocol left them */
+/* the first half of a turn is not counted: caches still hold the data of the previous protocol */
+enum { BATCHES_MIN = 8, SKIPPED_PART = 2 };
 
-/* Sets MPI_T's control variable RENDEZVOUS to the protocol with this name; false when there is none. */
+/* Sets the MPI_T control variable RENDEZVOUS to the protocol with this name; false if it does not exist. */
 static bool forced_set_protocol(const char *name)
 {
     int provided, index, count, items, value, length;
@@ -51,8 +52,8 @@ bool bench_forced_parse(struct bench_forced *f, const char *text)
     return f->n > 1 && *text == 0;
 }
 
-/* Shuffles the protocols for a round, the same at all ranks: each measurement affects the next one, so no protocol may
- * always have the same predecessor. */
+/* Shuffles the protocols for a round, in the same way on all ranks. Each measurement affects the next one,
+ * so no protocol may always have the same predecessor. */
 static void forced_shuffle(int *order, int n, unsigned round)
 {
     unsigned state = round * 2654435761u + 1;
@@ -66,7 +67,7 @@ static void forced_shuffle(int *order, int n, unsigned round)
     }
 }
 
-/* One protocol's turn: the median of its batches, in seconds for one operation. */
+/* Measures one turn of a protocol; returns the median of its batches in seconds per operation. */
 static double forced_measure_turn(struct bench *b, void (*batch)(void *arg, int n), void *arg, int n,
                                   int count, double *samples)
 {
@@ -88,7 +89,8 @@ void bench_forced_measure(struct bench *b, void (*batch)(void *arg, int n), void
 {
     struct bench_forced *f = &b->options.forced;
     const double total = b->options.seconds;
-    b->options.seconds = total / BENCH_ROUNDS; /* the tuner measures during the run */
+    /* this measurement is also the warm-up, in which the library's tuner chooses */
+    b->options.seconds = total / BENCH_ROUNDS;
     bench_measure(b, b->team, false, batch, arg, out);
     b->options.seconds = total;
     int plan[2] = {out->iterations, (int)(total / BENCH_ROUNDS / (out->median * out->iterations))};

@@ -1,4 +1,4 @@
-/* forced_report.c: --forced: the library's own choice of a protocol compared with the best forced one.
+/* forced_report.c: --forced: compares the library's own choice of a protocol with the best forced one.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -15,7 +15,7 @@ static double forced_median(const double *values)
     return s.median;
 }
 
-/* Finds the protocol with the shortest median; returns auto's time divided by its time, round by round. */
+/* Finds the forced protocol with the lowest median time; returns the median ratio of auto's time to it. */
 static double ratio_to_best(const struct bench_forced *f, int *best)
 {
     double ratios[BENCH_ROUNDS];
@@ -28,8 +28,8 @@ static double ratio_to_best(const struct bench_forced *f, int *best)
     return forced_median(ratios);
 }
 
-/* Largest change of the best protocol's time from one round to the next: smaller differences between
- * protocols are noise. */
+/* Returns the median relative change of a protocol's time from one round to the next: smaller differences
+ * between protocols are noise. */
 static double forced_noise(const double *times)
 {
     double ratios[BENCH_ROUNDS];

@@ -1,5 +1,5 @@
-/* layouts.c: ping-pong of data that is not contiguous: a column of a matrix and a face of a cube, as programs with
- * halos send them.
+/* layouts.c: ping-pong of noncontiguous data: a column of a matrix and a face of a cube, as in halo
+ * exchanges.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -13,13 +13,13 @@ enum { ROW = 64, CHECKS = 3 };
 struct layout {
     MPI_Comm comm;
     int me;
-    MPI_Datatype type; /* one of it is the message */
+    MPI_Datatype type; /* a message is one element of this type */
     int bytes;         /* bytes of data, without gaps */
     size_t extent;
     char *out, *in;
 };
 
-/* One double of every row of a matrix whose rows have 64. */
+/* Makes the type of a matrix column: one double in each row of 64. */
 static void column_open(struct layout *l, size_t bytes)
 {
     const int rows = (int)(bytes / sizeof(double));
@@ -28,7 +28,7 @@ static void column_open(struct layout *l, size_t bytes)
     l->bytes = rows * (int)sizeof(double);
 }
 
-/* The face of a cube of doubles between its first and last index: rows of contiguous data, a plane apart. */
+/* Makes the type of a face in the middle dimension of a cube of doubles: contiguous rows, one plane apart. */
 static void face_open(struct layout *l, size_t bytes)
 {
     const int side = (int)sqrt((double)bytes / sizeof(double));
@@ -48,7 +48,7 @@ static void ping_pong(void *arg, int n)
             MPI_Recv(l->in, 1, l->type, 1 - l->me, 1, l->comm, MPI_STATUS_IGNORE);
 }
 
-/* The number of wrong bytes, gaps included, which must be unchanged. */
+/* Sends one message in each direction; returns the number of wrong bytes, including changed gaps. */
 static long layout_check(struct layout *l, unsigned seed)
 {
     char *data = bench_alloc((size_t)l->bytes), *expected = bench_alloc(l->extent);

@@ -13,8 +13,8 @@
 #include "bench.h"
 #include "cli/number.h"
 
-/* A round bounces one line; rounds go through several lines, since a line's home on the chip makes a
- * difference. LINE: some processors fetch lines in pairs. */
+/* A round bounces one of LINES cache lines, because the location of a line on the chip affects its
+ * latency. LINE: bytes; some processors fetch lines in pairs. */
 enum { LINE = 128, LINES = 64, LINE_STRIDE = 33, BOUNCES = 2000 };
 
 struct ball {
@@ -34,7 +34,7 @@ static void pin_thread(int core)
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(core, &one);
-    sched_setaffinity(0, sizeof(one), &one); /* unpinned is worse, not wrong */
+    sched_setaffinity(0, sizeof(one), &one); /* if this fails the figure is less precise, not wrong */
 }
 
 static void *answer_ping_pong(void *arg)
@@ -53,7 +53,7 @@ static void *answer_ping_pong(void *arg)
     return NULL;
 }
 
-/* One-way time of a cache line between two cores, in batches. False without two cores or a second thread. */
+/* Measures the one-way time of a cache line between two cores. False without a second core. */
 static bool measure_line(struct bench *b, struct bench_stats *out)
 {
     int core[2];
@@ -100,7 +100,7 @@ struct copy {
     int slots;
 };
 
-/* Walks through as much memory as the bandwidth test does. */
+/* Copies as much memory as the bandwidth test. */
 static void copy_batch(void *arg, int n)
 {
     struct copy *c = arg;

@@ -1,4 +1,5 @@
-/* matching.c: what finding a message costs: by MPI_Mprobe, and by wildcard among a thousand that nobody expected.
+/* matching.c: measures the cost of message matching: by MPI_Mprobe, and by wildcard among 1000 unexpected
+ * messages.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -32,8 +33,8 @@ static void ping_pong_probed(void *arg, int n)
     }
 }
 
-/* Rank 1 sends a thousand messages. Rank 0 receives the last one first, so that the others are there and unexpected,
- * and then those by wildcard; the time is that of one of them. */
+/* Rank 1 sends a thousand messages and one more. Rank 0 receives the last one first, so that all others
+ * have arrived unexpected, then the others by wildcard. The time is that of one wildcard receive. */
 static void receive_unexpected(void *arg, int n)
 {
     struct matching *m = arg;

@@ -1,6 +1,6 @@
-/* measure.c: how long does one operation take? Batches are made long enough for the clock's own cost to
- * vanish, then repeated until the time is spent. All ranks of the communicator follow rank 0's arithmetic, so
- * they agree on counts.
+/* measure.c: measures the time of one operation. Batches are made so long that the clock's own cost is
+ * negligible, and repeated until the time is spent. All ranks use the times of rank 0, so that they agree on
+ * the number of calls.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -10,8 +10,8 @@
 #include "bench.h"
 #include "cli/number.h"
 
-/* A batch of point-to-point traffic this long makes two clock reads (tens of ns) disappear. A batch of
- * collectives is longer: ranks leave the barrier before it at different times. */
+/* Shortest batches in seconds. Two clock reads (tens of ns) are negligible in batch_pair. A batch of
+ * collectives is longer, because ranks leave the barrier before it at different times. */
 static const double batch_pair = 100e-6, batch_all = 1e-3;
 
 enum { ITERATIONS_MAX = 1 << 20, SAMPLES_MIN = 10, ALL_ITERATIONS_MIN = 10, LOOK_EVERY = 20 };
@@ -34,7 +34,7 @@ void bench_stats_divide(struct bench_stats *s, int n)
     s->p99 /= n;
 }
 
-/* Returns the elapsed seconds of one batch, or the time that the batch measured itself. */
+/* Returns the elapsed seconds of one batch. */
 static double run_batch(MPI_Comm comm, bool worst, void (*batch)(void *arg, int n), void *arg, int n)
 {
     if (worst)
@@ -44,8 +44,8 @@ static double run_batch(MPI_Comm comm, bool worst, void (*batch)(void *arg, int 
     return MPI_Wtime() - start;
 }
 
-/* Doubles the batch until it lasts long enough, including untimed parts: a root that only sends spends a
- * hundredth of the time inside its calls. The shorter batches are the warm-up. */
+/* Lengthens the batch until it takes `target` seconds, including untimed parts: a root that only sends
+ * spends a hundredth of the time inside its calls. The shorter batches are the warm-up. */
 static int measure_calibrate_batch(MPI_Comm comm, bool worst, void (*batch)(void *arg, int n), void *arg,
                                    double target, double *took)
 {
@@ -64,7 +64,8 @@ static int measure_calibrate_batch(MPI_Comm comm, bool worst, void (*batch)(void
     }
 }
 
-/* True if the time is over: on a busy machine batches may take far longer than the one that determined their number. */
+/* True if the measurement takes more than twice its time: on a busy machine batches may take far longer
+ * than the one that determined their number. */
 static bool measure_is_over(MPI_Comm comm, double start, double seconds)
 {
     int enough = MPI_Wtime() - start > 2 * seconds;

@@ -1,4 +1,4 @@
-/* memory.c: --memory: buffers of the benchmark in memory of CUDA, which is loaded at run time.
+/* memory.c: --memory: buffers in host, GPU or pinned memory. The CUDA driver is loaded at run time.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dlfcn.h>
@@ -11,14 +11,14 @@
 const char *const bench_memories[] = {"host",        "cuda",        "host-cuda", "cuda-host",
                                       "cuda-pinned", "pinned-cuda", "pinned",    NULL};
 
-/* Kinds of memory of each value of --memory: [0] for ranks with an even number, [1] for ranks with an odd one. */
+/* Kinds of memory for each value of --memory: [0] of even ranks, [1] of odd ranks. */
 static const enum bench_memory kinds[][2] = {
     {BENCH_HOST, BENCH_HOST},     {BENCH_DEVICE, BENCH_DEVICE}, {BENCH_HOST, BENCH_DEVICE},
     {BENCH_DEVICE, BENCH_HOST},   {BENCH_DEVICE, BENCH_PINNED}, {BENCH_PINNED, BENCH_DEVICE},
     {BENCH_PINNED, BENCH_PINNED},
 };
 
-/* The driver's functions; they return 0 if they succeed. */
+/* Functions of the CUDA driver; 0 means success. */
 static struct {
     void *library;
     int (*init)(unsigned);

@@ -1,5 +1,5 @@
-/* overhead.c: processor time of communication [Liu04 9.1]: the host overhead of a message, and the overlap
- * potential, the longest computation that can run during an exchange without making it longer.
+/* overhead.c: measures processor time of communication [Liu04 9.1]: the host overhead of a message, and the
+ * overlap potential, which is the longest computation that can run during an exchange without lengthening it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -13,8 +13,7 @@ struct exchange {
     MPI_Comm comm;
     int me, bytes;
     char *out, *in;
-    double
-        pause; /* seconds of computation: until the answer has arrived (overhead), or to be overlapped (potential) */
+    double pause; /* seconds of computation during the exchange */
 };
 
 static void exchange_spin(double seconds)
@@ -47,7 +46,7 @@ static void exchange_answer_pings(struct exchange *h, int n)
     }
 }
 
-/* Computes for a while, then exchanges messages while computing for that length. */
+/* Exchanges n messages in both directions; rank 0 computes for `pause` seconds during each exchange. */
 static void exchange_batch(void *arg, int n)
 {
     struct exchange *h = arg;
@@ -65,7 +64,7 @@ static void exchange_batch(void *arg, int n)
     }
 }
 
-/* The time in MPI_Send, and in MPI_Recv of a message that has arrived. */
+/* Measures the time in MPI_Send, and in MPI_Recv of a message that has already arrived. */
 static void run_timed_calls(void *arg, int n)
 {
     struct exchange *h = arg;
@@ -93,7 +92,7 @@ static void exchange_verify_data(struct bench *b, struct exchange *h, unsigned s
     b->errors += bench_check(h->in, (size_t)h->bytes, seed + (unsigned)(1 - h->me));
 }
 
-/* Seconds of one exchange with that pause, the same on both ranks. */
+/* Returns the seconds of one exchange with this pause, the same value on both ranks. */
 static double measure_exchange(struct bench *b, struct exchange *h, double pause)
 {
     struct bench_stats s = {0};
@@ -109,7 +108,7 @@ void bench_overhead(struct bench *b, const struct bench_test *test, size_t bytes
     struct bench_stats s;
     exchange_open(b, bytes, &h);
     exchange_verify_data(b, &h, 1);
-    h.pause = 3 * measure_exchange(b, &h, 0); /* more than the answer needs */
+    h.pause = 3 * measure_exchange(b, &h, 0); /* longer than the reply needs */
     b->times_itself = true;
     bench_measure(b, h.comm, false, run_timed_calls, &h, &s);
     b->times_itself = false;
@@ -118,7 +117,7 @@ void bench_overhead(struct bench *b, const struct bench_test *test, size_t bytes
         bench_report_time(b, test->name, bytes, &s);
 }
 
-/* Lengthens the computation until the exchange takes a tenth longer than without; then halves the step a few times. */
+/* Lengthens the computation until an exchange takes a tenth longer than without, then refines the step. */
 void bench_potential(struct bench *b, const struct bench_test *test, size_t bytes)
 {
     const double seconds = b->options.seconds, slack = 1.1;
@@ -127,7 +126,7 @@ void bench_potential(struct bench *b, const struct bench_test *test, size_t byte
     int probes = 0;
     exchange_open(b, bytes, &h);
     exchange_verify_data(b, &h, 1);
-    b->options.seconds = seconds / 8; /* one figure of several measurements */
+    b->options.seconds = seconds / 8; /* one figure needs several measurements */
     double alone = measure_exchange(b, &h, 0);
     step = alone / 4;
     for (int finer = 0; finer < 2 && probes < PROBES_MAX; probes++) {

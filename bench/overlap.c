@@ -1,8 +1,7 @@
-/* overlap.c: the part of a nonblocking operation that overlaps with computation. Measured: the operation
+/* overlap.c: measures how much of a nonblocking operation overlaps with computation. It times the operation
  * alone, a computation of twice that time alone, and both together, once without MPI calls during the
- * computation and once with a few calls of MPI_Test. The time that both take beyond the computation was not
- * overlapped. On one node a processor has to copy the data, so that copying overlaps only where a processor
- * is idle.
+ * computation and once with a few calls of MPI_Test. The time of both beyond the computation alone was not
+ * overlapped. On one node a processor copies the data, so that copying overlaps only if a processor is idle.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -21,8 +20,8 @@ struct overlap {
     int requests;
     MPI_Request request[2];
     void (*start)(struct overlap *o);
-    long work;  /* units of computation in one operation */
-    int slices; /* into which the computation is cut, with a call of MPI_Test between */
+    long work;  /* work units of the computation per operation */
+    int slices; /* number of parts of the computation, with a call of MPI_Test between them */
     volatile double result;
 };
 
@@ -53,7 +52,7 @@ static void overlap_wait_requests(struct overlap *o)
     MPI_Waitall(o->requests, o->request, MPI_STATUSES_IGNORE);
 }
 
-/* Computes; each step needs the one before, so that only the processor's clock decides how long it takes. */
+/* Computes. Each step depends on the previous one, so that the processor's clock rate determines the time. */
 static void overlap_compute(struct overlap *o, long units)
 {
     double x = o->result;
@@ -112,7 +111,7 @@ static void overlap_verify_data(struct bench *b, struct overlap *o, unsigned see
         b->errors += memcmp(o->out + (size_t)i * 8, &sum, 8) != 0;
 }
 
-/* Returns the best of several runs: differences of disturbed times would be meaningless. */
+/* Measures and reports a row; returns the shortest time, the least disturbed one. */
 static double measure_and_print_row(struct bench *b, struct overlap *o, const char *name, size_t bytes,
                                     void (*batch)(void *arg, int n))
 {
@@ -124,8 +123,8 @@ static double measure_and_print_row(struct bench *b, struct overlap *o, const ch
     return s.min;
 }
 
-/* The number of work units that take `seconds`; the fastest of several samples, because this processor may be
- * interrupted. */
+/* Returns the number of work units that take `seconds`, from the fastest of several samples, because this
+ * processor may be interrupted. */
 static long calibrate_work(struct overlap *o, double seconds)
 {
     const long units = 2000;
@@ -150,8 +149,8 @@ static void overlap_report(struct bench *b, const char *test, size_t bytes, cons
         bench_report_ratio(b, what, hidden * 100);
 }
 
-/* Rows for the operation together with a computation twice as long, and the part of its time `alone` that was
- * overlapped. */
+/* Reports the operation together with a computation twice as long as its time `alone`, and the overlapped
+ * part of that time. */
 static void overlap_measure_hidden(struct bench *b, struct overlap *o, const char *test, size_t bytes,
                                    double alone)
 {

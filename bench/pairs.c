@@ -1,6 +1,6 @@
 /* pairs.c: point-to-point between two ranks: latency in one and in both directions, bandwidth, message rate.
- * With --pairs the same happens between several pairs at once; the figure is that of the first pair (latency)
- * or the sum (the others: all pairs run in step, so it is the first pair's figure times their number).
+ * With --pairs several pairs do the same at once; the report has the latency of the first pair, and its
+ * bandwidth or rate times the number of pairs, because all pairs run in step.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -10,17 +10,16 @@
 #include "bench.h"
 
 enum { WINDOW_MAX = 64, WINDOW_MIN = 4, TAG_DATA = 1, TAG_ACK = 2, CHECKS = 3 };
-static const size_t window_memory =
-    16 * MI; /* large messages in flight together; twice this with both directions */
+static const size_t window_memory = 16 * MI; /* bytes of large messages in flight in one direction */
 
 struct pair {
-    MPI_Comm comm; /* the two ranks */
+    MPI_Comm comm; /* communicator of the two ranks */
     int me, peer, npairs;
-    bool both; /* directions at once */
+    bool both; /* messages in both directions at once */
     size_t bytes;
     int window;
     struct bench_buffer send, receive;
-    char *out, *in; /* their memory: window slots of `bytes` each */
+    char *out, *in; /* memory of `send` and `receive`: `window` slots of `bytes` */
     MPI_Request requests[2 * WINDOW_MAX];
 };
 
@@ -62,7 +61,7 @@ static void ping_pong(void *arg, int n)
         }
 }
 
-/* Ping-pong by requests: nonblocking ones, or persistent ones that ping_pong_persistent creates for the whole batch. */
+/* Ping-pong with nonblocking requests, or with the persistent ones of ping_pong_persistent. */
 static void ping_pong_requests(struct pair *p, int n, MPI_Request *persistent)
 {
     const int bytes = (int)p->bytes;
@@ -95,7 +94,7 @@ static void ping_pong_persistent(void *arg, int n)
     MPI_Request_free(&persistent[1]);
 }
 
-/* Both ranks send at the same time. */
+/* Both ranks of a pair send one message at the same time. */
 static void pairs_send_both_ways(void *arg, int n)
 {
     struct pair *p = arg;
@@ -107,7 +106,7 @@ static void pairs_send_both_ways(void *arg, int n)
     }
 }
 
-/* A window of messages, then a word back, so that the sender is never ahead by more than one window. */
+/* Sends a window of messages and waits for an empty reply, so that the sender is at most one window ahead. */
 static void pairs_send_stream(void *arg, int n)
 {
     struct pair *p = arg;
@@ -128,7 +127,8 @@ static void pairs_send_stream(void *arg, int n)
     }
 }
 
-/* A window of messages from one buffer into one other. Receives may not share memory, so they follow one another. */
+/* Sends a window of messages from one buffer to one buffer. Receives are blocking, because they share a
+ * buffer. */
 static void stream_single_buffer(void *arg, int n)
 {
     struct pair *p = arg;

@@ -1,5 +1,5 @@
-/* pattern.c: test data. Every byte depends on its place and on a seed, so that a message that is late, short
- * or shifted does not pass for the right one.
+/* pattern.c: test data. Every byte depends on its position and a seed, so that late, short or shifted
+ * messages are detected.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdint.h>
@@ -31,7 +31,7 @@ long bench_check(const void *buffer, size_t bytes, unsigned seed)
     return wrong;
 }
 
-/* Page-aligned and touched: no page fault is left for the measurement. */
+/* Allocates page-aligned memory and touches it, so that no page faults occur in the measurement. */
 void *bench_alloc(size_t bytes)
 {
     size_t size = (bytes + 4095) / 4096 * 4096;

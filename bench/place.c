@@ -1,4 +1,4 @@
-/* place.c: which core each rank runs on. If the launcher did not bind the ranks, the ranks of a test are
+/* place.c: determines the core of each rank. If the launcher did not bind the ranks, the ranks of a test are
  * pinned to separate cores here; the report lists the placement.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -12,20 +12,21 @@
 
 struct seat {
     int core;    /* core on which the rank ran at the start */
-    int bound;   /* its mask holds one core only */
+    int bound;   /* the affinity mask of the rank has only one core */
     int node;    /* lowest rank on the same node */
     int machine; /* lowest rank on the same machine: virtual nodes share its cores */
 };
 
 struct bench_place {
-    cpu_set_t own;   /* this rank's mask as the launcher left it */
+    cpu_set_t own;   /* affinity mask of this rank at its start */
     cpu_set_t cores; /* all cores that ranks of this machine may use */
     char host[MPI_MAX_PROCESSOR_NAME];
-    struct seat *seats; /* [size] of all ranks */
-    bool pinned;        /* by us */
+    struct seat *seats; /* [size] one entry for each rank */
+    bool pinned;        /* bench_pin has pinned this rank */
 };
 
-/* A number that differs between machines: a hash of the kernel's boot identifier, which virtual nodes and containers share. */
+/* Returns a number that identifies the machine: a hash of the kernel's boot identifier, which virtual
+ * nodes and containers share. */
 static int hash_machine_id(const char *host)
 {
     char line[64] = "";
@@ -40,7 +41,7 @@ static int hash_machine_id(const char *host)
     return (int)(hash >> 1);
 }
 
-/* The lowest rank of a communicator, which it frees. */
+/* Returns the lowest rank of a communicator and frees the communicator. */
 static int lowest_rank(MPI_Comm *comm, int rank)
 {
     MPI_Bcast(&rank, 1, MPI_INT, 0, *comm);
@@ -78,7 +79,7 @@ void bench_place_free(struct bench_place *p)
     free(p);
 }
 
-/* The i-th core of a mask, or -1. */
+/* Returns the i-th core of a mask; -1 if there are fewer. */
 static int find_nth_core(const cpu_set_t *mask, int i)
 {
     for (int core = 0; core < CPU_SETSIZE; core++)
@@ -87,7 +88,7 @@ static int find_nth_core(const cpu_set_t *mask, int i)
     return -1;
 }
 
-/* Among the `active` lowest ranks, how many share my machine, and my place among them. */
+/* Returns how many of the `active` lowest ranks run on this machine; *place: number of lower ones. */
 static int place_count_active(struct bench *b, int active, int *place)
 {
     int here = 0;

@@ -1,5 +1,5 @@
-/* report.c: what rank 0 prints: a table that grows as figures come in, or one JSON document at the end with
- * progress on standard error meanwhile.
+/* report.c: writes the report on rank 0: a table that is printed as figures are measured, or one JSON
+ * document at the end; progress is printed on standard error.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -16,7 +16,7 @@ enum { FIGURES_MAX = 256, DOCUMENT_FLAT = 3 };
 struct bench_report {
     bool json;
     struct json document;
-    char *kept; /* notes and ratios, for the end */
+    char *kept; /* notes and ratios, printed at the end */
     size_t kept_len;
     FILE *kept_stream;
     char setting[128]; /* setting that --compare recommends; "": none */
@@ -56,7 +56,7 @@ static void print_heading(struct bench *b)
     fflush(b->out);
 }
 
-/* The file of the report; with --summary the table goes nowhere unless a file is named. */
+/* Opens the file of the report; with --summary and without a file the table is discarded. */
 static FILE *open_output(const struct bench *b)
 {
     const char *path = b->options.output ? b->options.output : b->options.summary ? "/dev/null" : NULL;
@@ -174,7 +174,7 @@ void bench_report_note(struct bench *b, const char *fmt, ...)
     fputc('\n', r->kept_stream);
 }
 
-/* Prints the stored lines of one kind ('R'atios or 'N'otes). */
+/* Prints the stored ratios (kind 'R') or notes ('N'). */
 static void report_print_stored(struct bench *b, char kind)
 {
     struct bench_report *r = b->report;

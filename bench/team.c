@@ -1,5 +1,5 @@
-/* team.c: chooses the ranks that take part in a test. The others must not disturb it, however the library
- * waits: they sleep, and check every few milliseconds whether the test has ended.
+/* team.c: begins and ends a test on the first ranks. The other ranks sleep and check every few milliseconds
+ * whether the test has ended, so that they do not disturb it however the library waits.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _POSIX_C_SOURCE 200809L

@@ -1,5 +1,5 @@
-/* threads.c: message rate of several threads in each of two ranks; thread i of one talks to thread i of the other on a
- * communicator of their own. It needs MPI_THREAD_MULTIPLE, which --threads asks for.
+/* threads.c: message rate of several threads in each of two ranks. Thread i of rank 0 sends to thread i of
+ * rank 1 on a communicator of their own. The test needs --threads, which requests MPI_THREAD_MULTIPLE.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
@@ -12,11 +12,11 @@ enum { WINDOW = 64 };
 struct talker {
     MPI_Comm comm;
     int me, bytes, rounds;
-    char *buffers; /* WINDOW of them */
+    char *buffers; /* WINDOW buffers of `bytes` */
     MPI_Request requests[WINDOW];
 };
 
-/* Windows of messages from rank 0 to rank 1, each answered by an empty message. */
+/* Sends windows of messages from rank 0 to rank 1, each followed by an empty reply. */
 static void *message_thread_body(void *arg)
 {
     struct talker *t = arg;
@@ -44,7 +44,7 @@ struct talkers {
     pthread_t *threads;
 };
 
-/* n rounds of every thread. Starting the threads is part of the time: a batch is long. */
+/* Runs n rounds of every thread. The time includes the start of the threads, negligible in a long batch. */
 static void run_message_threads(void *arg, int n)
 {
     struct talkers *t = arg;

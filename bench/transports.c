@@ -13,7 +13,7 @@ struct transports {
     int count;
     struct route {
         char transport[TEXT_MAX], carrier[32];
-        int first, ranks; /* the lowest rank it leads to, and how many */
+        int first, ranks; /* lowest rank reached by this transport, and number of such ranks */
     } route[TRANSPORTS_MAX];
 };
 
@@ -32,7 +32,7 @@ static void transports_add(struct transports *w, const char *transport, const ch
     w->route[i].ranks++;
 }
 
-/* The transports from rank 0 to all others, the one to rank 1 first; of a lone rank, the one to itself. */
+/* Lists the transports from rank 0 to all others, the one to rank 1 first; for one rank the one to itself. */
 static struct transports transports_find(const struct bench_host *host, int size)
 {
     struct transports w = {0};
@@ -45,7 +45,7 @@ static struct transports transports_find(const struct bench_host *host, int size
         char version[MPI_MAX_LIBRARY_VERSION_STRING], text[TEXT_MAX];
         int length = 0;
         MPI_Get_library_version(version, &length);
-        version[strcspn(version, "\r\n")] = 0; /* some have several lines */
+        version[strcspn(version, "\r\n")] = 0; /* the version text of some libraries has several lines */
         snprintf(text, sizeof(text), "as %.120s chooses", version);
         transports_add(&w, text, "unknown", 0);
     }
@@ -77,7 +77,7 @@ void bench_transports_json(const struct bench_host *host, int size, struct json 
     json_members(j, "transport=%s carrier=%s", text, w.route[0].carrier);
     json_array(j, "carriers");
     for (int i = 0; i < w.count; i++) {
-        int k = 0; /* two adapters may be of one kind */
+        int k = 0; /* list a kind of adapter once */
         while (strcmp(w.route[k].carrier, w.route[i].carrier) != 0)
             k++;
         if (k == i)

@@ -20,7 +20,7 @@ static bool elf_read(const struct elf *f, uint64_t at, void *out, size_t length)
     return true;
 }
 
-/* False for another word size or byte order than this machine's. */
+/* Returns false if word size or byte order differ from this machine's. */
 static bool elf_read_header(const struct elf *f, Elf64_Ehdr *out)
 {
     const uint16_t one = 1;
@@ -29,7 +29,7 @@ static bool elf_read_header(const struct elf *f, Elf64_Ehdr *out)
            out->e_ident[EI_CLASS] == ELFCLASS64 && out->e_ident[EI_DATA] == order;
 }
 
-/* The string at `index` of a table of `size` bytes; NULL unless it lies in the file with its end. */
+/* The string at `index` of a table of `size` bytes; NULL if it is not entirely inside the file. */
 static const char *elf_string(const struct elf *f, uint64_t table, uint64_t size, uint64_t index)
 {
     if (table > f->size || size > f->size - table || index >= size ||
@@ -117,7 +117,7 @@ static bool elf_read_section(const struct elf *f, const Elf64_Ehdr *header, unsi
            elf_read(f, header->e_shoff + i * sizeof(*out), out, sizeof(*out));
 }
 
-/* The dynamic symbols; of an object file, which has none, the others. */
+/* Finds the table of dynamic symbols or, in an object file, which has none, the full symbol table. */
 static bool elf_find_symbols(const struct elf *f, const Elf64_Ehdr *header, Elf64_Shdr *out)
 {
     static const uint32_t types[] = {SHT_DYNSYM, SHT_SYMTAB};

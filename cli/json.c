@@ -23,7 +23,6 @@ static void put_string(struct json *j, const char *text)
     fputc('"', j->out);
 }
 
-/* Writes comma, new line and key in front of a value. */
 static void put_separator_and_key(struct json *j, const char *key)
 {
     if (j->depth > 0) {
@@ -106,7 +105,7 @@ static void put_members(struct json *j, const char *format, va_list args)
         char key[64];
         const size_t length = strcspn(format, "=");
         snprintf(key, sizeof(key), "%.*s", (int)length, format);
-        format += length + 2; /* "=%" */
+        format += length + 2; /* skips "=%" */
         if (*format == 's')
             json_string(j, key, va_arg(args, const char *));
         else if (*format == 'g')

@@ -40,7 +40,7 @@ static bool accept_word(struct reader *r, const char *word)
     return true;
 }
 
-/* \u with four digits, as UTF-8. Halves of pairs become a question mark: no program of ours writes them. */
+/* Decodes the four digits after \u to UTF-8. Surrogates become a question mark: this project writes none. */
 static bool read_unicode(struct reader *r, char **out)
 {
     unsigned code = 0;
@@ -122,7 +122,7 @@ static bool read_number(struct reader *r, double *out)
     return len > 0 && *end == 0 && isfinite(*out);
 }
 
-/* After the opening bracket: members up to the closing one. */
+/* Called after the opening bracket: reads the members up to the closing bracket. */
 static bool read_members(struct reader *r, struct value *v, char closing, int depth)
 {
     struct value **last = &v->first;

@@ -11,14 +11,14 @@ enum value_kind { VALUE_NULL, VALUE_BOOL, VALUE_NUMBER, VALUE_STRING, VALUE_ARRA
 
 struct value {
     enum value_kind kind;
-    double number;       /* also 0 or 1 of VALUE_BOOL */
+    double number;       /* VALUE_NUMBER; VALUE_BOOL: 0 or 1 */
     char *text;          /* VALUE_STRING */
     char *key;           /* key of a member of an object; NULL in an array */
     struct value *first; /* members of an array or object */
     struct value *next;
 };
 
-/* NULL when the text is not one JSON document, is nested too deeply, or memory runs out. */
+/* Returns NULL if the text is not one JSON document, is nested too deeply, or memory runs out. */
 struct value *value_parse(const char *text, size_t len);
 struct value *value_read(const char *path); /* parses a file */
 void value_free(struct value *v);

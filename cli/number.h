@@ -11,7 +11,7 @@
 bool number_parse_integer(const char *text, long least, long most, long *out);
 bool number_parse_real(const char *text, double least, double most, double *out);
 
-/* "64", "64k", "4M", "1G", "8b": units of 1024; `length` characters of the text. */
+/* number_size() parses `length` characters: "64", "64k", "4M", "1G", "8b", in units of 1024. */
 enum { NUMBER_SIZE_MAX = 1 << 30 };
 bool number_size(const char *text, size_t length, size_t *out);
 /* Parses a list such as "8,64k": at most `room` sizes, at least one. */
@@ -19,9 +19,8 @@ bool number_sizes(const char *text, size_t *list, int room, int *count);
 /* Formats a size: "64 KiB". */
 void number_print_size(size_t bytes, char out[32]);
 
-/* Sorts the values, the least first. */
 void number_sort(double *values, size_t n);
-/* The median of the values, which are sorted; 0 of none. */
+/* Sorts the values and returns their median; 0 if n is 0. */
 double number_median(double *values, size_t n);
 
 #endif

@@ -27,7 +27,7 @@ static const struct cli_option *option_find(const struct cli_option *options, co
     return NULL;
 }
 
-/* The last of the names. */
+/* Returns the name that messages show: the last one. */
 static const char *option_shown_name(const struct cli_option *o)
 {
     const char *bar = strrchr(o->names, '|');
@@ -158,7 +158,7 @@ int cli_parse(const struct cli *c, int argc, char **argv, void *to)
 
 enum { WIDTH = 110, COLUMN_MAX = 24 };
 
-/* "--sizes 8,64k"; its length. */
+/* Prints an option and its value, such as "--sizes 8,64k", unless `out` is NULL. Returns the length. */
 static int print_name(const struct cli_option *o, FILE *out)
 {
     const char *name = option_shown_name(o);

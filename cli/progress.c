@@ -9,8 +9,8 @@
 #include <time.h>
 
 static const double silent_seconds = 5;
-static const double known_part =
-    0.03; /* share of the work that must be done before the time left is estimated */
+/* Share of the work that must be done before the time left is estimated. */
+static const double known_part = 0.03;
 
 double progress_clock(void)
 {

@@ -13,7 +13,7 @@ double progress_clock(void);
 
 void progress_start(struct progress *p, const char *program);
 
-/* Something was printed: the command has not been silent. */
+/* Called after other output of the command: restarts the 5 seconds of silence. */
 void progress_reset(struct progress *p);
 
 /* Prints "PROGRAM: 12 s: TEXT; about 30 s remain" if nothing was printed for 5 seconds. `done` of `all` units of work are

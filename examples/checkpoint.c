@@ -1,5 +1,6 @@
-/* checkpoint.c: a computation that saves its state in a file every few steps and can go on from there, also with another
- * number of ranks. All ranks share one file; each writes and reads its part of the array through a view.
+/* checkpoint.c: a computation that saves its state in a file every few steps and can restart from it, also
+ * with another number of ranks. All ranks share one file; each writes and reads its part of the array
+ * through a view.
  *
  *     mpicc checkpoint.c -o checkpoint
  *     mpiexec -n 4 ./checkpoint            runs to the end, then shows that a restart gives the same result
@@ -14,13 +15,14 @@ enum { CELLS = 12000, STEPS = 20, EVERY = 8 };
 
 static int rank, size;
 
-/* The part of the array that this rank has. */
+/* The part of the array that this rank owns. */
 struct part {
     int first, count;
     double *cells;
 };
 
-/* File errors are returned, not fatal: a program has to look. */
+/* Ends the program on a file error. By default file operations return errors, so the program must check
+ * them. */
 static void check(int code, const char *what)
 {
     char text[MPI_MAX_ERROR_STRING];
@@ -49,7 +51,8 @@ static void compute(struct part *p, int step)
         p->cells[i] = 0.5 * p->cells[i] + step;
 }
 
-/* The file begins with the number of steps done; the array follows. The view of a rank is its part of it. */
+/* Sets the view of a rank to its part of the array. The file begins with the number of completed steps,
+ * followed by the array. */
 static void set_view(MPI_File f, const struct part *p)
 {
     MPI_Datatype mine;
@@ -61,7 +64,8 @@ static void set_view(MPI_File f, const struct part *p)
     MPI_Type_free(&mine);
 }
 
-/* A new checkpoint gets the name of the last one only when it is complete and on disk: there is always one to go on from. */
+/* Writes a checkpoint to a new file and renames it only when it is complete and on disk, so that one valid
+ * checkpoint always exists. */
 static void save(const struct part *p, int step, const char *name)
 {
     char fresh[256];
@@ -82,7 +86,7 @@ static void save(const struct part *p, int step, const char *name)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* The number of steps done, 0 when there is no checkpoint. */
+/* Reads the checkpoint; returns the number of completed steps, 0 if there is no checkpoint. */
 static int restore(struct part *p, const char *name)
 {
     MPI_File f;
@@ -130,7 +134,8 @@ int main(int argc, char **argv)
     int number = (int)getpid();
     MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD);
     snprintf(name, sizeof(name), "checkpoint-%d.dat", number);
-    const double whole = run(name), again = run(name); /* the second one finds the checkpoint of the first */
+    /* the second run starts from the checkpoint of the first */
+    const double whole = run(name), again = run(name);
     if (rank == 0)
         printf("%s: %.3f\n", whole == again ? "the restart gives the same result" : "the restart differs",
                again);

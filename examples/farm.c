@@ -1,6 +1,6 @@
-/* farm.c: a task farm. Rank 0 hands out pieces of work, the others do them and ask for more, so that a slow
- * rank or an expensive piece holds nobody up. The question: which number has the longest way to 1 if it is
- * halved when even and tripled plus one when odd? Who does which piece changes from run to run; the answer
+/* farm.c: a task farm. Rank 0 sends tasks to the others, one at a time, so that a slow rank or an expensive
+ * task delays no other rank. The tasks: find the number that needs most steps to reach 1 if it is halved
+ * when even, and tripled plus one when odd. The distribution of tasks changes from run to run; the result
  * does not.
  *
  *     mpicc farm.c -o farm
@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 enum { TASKS = 120, TASK_SIZE = 2500 };
-enum { TAG_WORK, TAG_RESULT, TAG_STOP }; /* what a message means */
+enum { TAG_WORK, TAG_RESULT, TAG_STOP }; /* tags: the purpose of a message */
 
 struct result {
     long number, steps;
@@ -37,7 +37,7 @@ static struct result do_task(int task)
     return best;
 }
 
-/* Results come in any order: of equals the smallest number wins, so that the order does not matter. */
+/* Keeps the better result. Of equal results the smaller number wins, so that the order does not matter. */
 static void keep_better(struct result *best, const struct result *r)
 {
     if (r->steps > best->steps || (r->steps == best->steps && r->number < best->number))
@@ -49,12 +49,12 @@ static struct result farmer(int workers)
     struct result best = {0, -1}, r;
     int task = 0, busy = 0;
 
-    /* One piece for everybody to begin with; with more workers than work some go home at once. */
+    /* Send one task to each worker; workers without a task are stopped at once. */
     for (int w = 1; w <= workers; w++, task++) {
         MPI_Send(&task, 1, MPI_INT, w, task < TASKS ? TAG_WORK : TAG_STOP, MPI_COMM_WORLD);
         busy += task < TASKS;
     }
-    /* The result of the first worker that is done is received first, and that worker gets the next piece. */
+    /* Receive the next result from any worker and send that worker the next task. */
     while (busy > 0) {
         MPI_Status status;
         MPI_Recv(&r, 2, MPI_LONG, MPI_ANY_SOURCE, TAG_RESULT, MPI_COMM_WORLD, &status);
@@ -64,7 +64,7 @@ static struct result farmer(int workers)
         MPI_Send(&task, 1, MPI_INT, status.MPI_SOURCE, task < TASKS ? TAG_WORK : TAG_STOP, MPI_COMM_WORLD);
         task++;
     }
-    /* Alone on the farm: the farmer does it all. */
+    /* Without workers, rank 0 does all tasks. */
     for (; workers == 0 && task < TASKS; task++) {
         r = do_task(task);
         keep_better(&best, &r);

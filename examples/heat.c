@@ -19,7 +19,7 @@ static int share(int r, int size)
     return CELLS / size + (r < CELLS % size);
 }
 
-/* Exchanges edges: t[0] and t[n + 1] belong to the neighbours; at the ends of the rod they are fixed. */
+/* Exchanges edge values: t[0] and t[n + 1] belong to the neighbours; at the ends they are fixed. */
 static void swap_edges(double *t, int n, int left, int right)
 {
     MPI_Sendrecv(&t[1], 1, MPI_DOUBLE, left, 0, &t[n + 1], 1, MPI_DOUBLE, right, 0, MPI_COMM_WORLD,
@@ -45,7 +45,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
 
-    /* At the ends there is no neighbour: MPI_PROC_NULL leaves the fixed value alone. */
+    /* The ends of the rod have no neighbour: receiving from MPI_PROC_NULL does not change the fixed value. */
     int left = rank > 0 ? rank - 1 : MPI_PROC_NULL, right = rank + 1 < size ? rank + 1 : MPI_PROC_NULL;
     int n = share(rank, size);
     double *t = calloc((size_t)n + 2, sizeof(*t)), *next = calloc((size_t)n + 2, sizeof(*next));

@@ -14,7 +14,7 @@
 enum { BLOCKS = 100, LENGTH = 1000, STEPS = 12 };
 
 struct block {
-    double x[LENGTH], y[LENGTH]; /* y grows towards exp(x) on its way */
+    double x[LENGTH], y[LENGTH]; /* y approaches exp(x) from rank to rank */
 };
 
 /* Executes steps; step k of STEPS, STEPS - 1 ... 1: y becomes 1 + y x / k. */
@@ -54,17 +54,16 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
 
-    /* Before the first rank and after the last there is nobody: messages with MPI_PROC_NULL are no messages.
-     */
+    /* The first and last rank communicate with MPI_PROC_NULL, which transfers no data. */
     const int before = rank > 0 ? rank - 1 : MPI_PROC_NULL,
               after = rank + 1 < size ? rank + 1 : MPI_PROC_NULL;
-    /* Steps are counted down; this rank does those from `from` to just above `to`. */
+    /* This rank does the steps `from`, from - 1 ... to + 1. */
     const int from = STEPS - STEPS * rank / size, to = STEPS - STEPS * (rank + 1) / size;
 
     MPI_Irecv(&blocks[0], 2 * LENGTH, MPI_DOUBLE, before, 0, MPI_COMM_WORLD, &in[0]);
     for (int n = 0; n < BLOCKS; n++) {
         const int here = n % 2, other = 1 - here;
-        /* The next block may come as soon as the one that was in its place is gone. */
+        /* The buffer of the next block is free when the block before it has been sent. */
         if (n + 1 < BLOCKS) {
             MPI_Wait(&out[other], MPI_STATUS_IGNORE);
             MPI_Irecv(&blocks[other], 2 * LENGTH, MPI_DOUBLE, before, 0, MPI_COMM_WORLD, &in[other]);

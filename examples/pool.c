@@ -1,5 +1,5 @@
-/* pool.c: a pool of workers that grows and shrinks. The first rank has a list of tasks; it spawns two workers, then two
- * more when there is much to do, and sends them home when there is little. Workers are the same program.
+/* pool.c: a pool of workers that grows. The first rank has a list of tasks; it spawns two workers, two more
+ * when a quarter of the tasks is done, and ends them after the last task. Workers run the same program.
  *
  *     mpicc pool.c -o pool
  *     mpiexec -n 1 ./pool
@@ -14,10 +14,10 @@ enum { TASK, RESULT, HOME };
 #define CREW  2
 #define TASKS 24
 
-/* A crew of workers that came together, and leaves together. */
+/* Workers that were spawned together and end together. */
 struct crew {
     MPI_Comm comm;
-    int task[CREW]; /* what each is busy with; -1: nothing */
+    int task[CREW]; /* task of each worker; -1: idle */
 };
 
 static void work(MPI_Comm boss)

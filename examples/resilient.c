@@ -1,6 +1,7 @@
-/* resilient.c: a solver that goes on when ranks die. A sum of many terms is worked off in steps; each rank owns some of the
- * terms, and every step ends with an agreement on the partial sum. When a rank dies, the others shrink the communicator,
- * share out its terms and repeat the step: the result is the same as without the deaths.
+/* resilient.c: a solver that continues when ranks die. It adds many terms in steps; each rank computes some
+ * terms, and every step ends with an agreement on the partial sum. When a rank dies, the others shrink the
+ * communicator, divide its terms among themselves and repeat the step: the result is the same as without
+ * deaths.
  *
  * With an argument N the last rank kills itself in every Nth step, as long as more than two are left:
  *
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 
 #define STEPS 120
-#define TERMS 20000 /* of a step */
+#define TERMS 20000 /* terms per step */
 
 static MPI_Comm comm; /* the surviving ranks */
 static int rank, size;
@@ -28,8 +29,8 @@ static void look_around(void)
     MPI_Comm_size(comm, &size);
 }
 
-/* The survivors continue in a communicator of their own. Revoking first makes every rank come here, also ranks whose own call
- * went well. */
+/* Shrinks the communicator to the survivors. Revoking first makes every rank come here, also ranks whose
+ * own call succeeded. */
 static void repair(void)
 {
     MPI_Comm rest;
@@ -52,12 +53,12 @@ static double my_terms(int step)
     return sum;
 }
 
-/* False: a rank has died, and the step must be repeated. All ranks return the same. */
+/* Adds the terms of one step. False on all ranks if a rank has died and the step must be repeated. */
 static int solve_step(int step, double *sum)
 {
     double mine = my_terms(step);
     int good = MPI_Allreduce(&mine, sum, 1, MPI_DOUBLE, MPI_SUM, comm) == MPI_SUCCESS;
-    /* One rank may have its result and another an error: they agree on what to do. */
+    /* The allreduce may succeed on one rank and fail on another: the ranks agree on the outcome. */
     int rc = MPIX_Comm_agree(comm, &good);
     return rc == MPI_SUCCESS && good;
 }

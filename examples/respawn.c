@@ -1,14 +1,16 @@
-/* respawn.c: a solver whose ranks may be killed at any moment. The survivors shrink the communicator, spawn as many new
- * ranks as died, merge with them and go on from the last checkpoint, with the answer that a single rank computes, bit by bit.
+/* respawn.c: a solver whose ranks may be killed at any moment. The survivors shrink the communicator, spawn
+ * as many new ranks as died, merge with them and continue from the last checkpoint. The result is bitwise
+ * equal to that of a single rank.
  *
- * The equation of Poisson on a grid, by Jacobi iterations; the rows are shared out among the ranks. After every ROUND
- * iterations all ranks keep a copy of the whole grid in memory: any survivor can send it to the new ranks.
+ * The solver runs Jacobi iterations for the Poisson equation on a grid, whose rows are divided among the
+ * ranks. After every ROUND iterations all ranks keep a copy of the whole grid in memory: any survivor can
+ * send it to the new ranks.
  *
  *     mpicc respawn.c -o respawn
  *     mpiexec -enable-recovery -n 4 ./respawn 400 10
  *
- * makes 400 rounds, and in every 10th a rank kills itself. With 0 rounds it goes on as long as the file that the third
- * argument names exists: lab/ft/survive does so, and kills a rank every second.
+ * runs 400 rounds, and in every 10th a rank kills itself. With 0 rounds it runs while the file named by the
+ * third argument exists: lab/ft/survive does so, and kills a rank every second.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _POSIX_C_SOURCE 200809L
@@ -20,19 +22,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ROWS  240 /* of the grid, without its edge, which is 0 */
+#define ROWS  240 /* rows of the grid without its edge, whose values are 0 */
 #define COLS  64
 #define ROUND 20 /* iterations from one checkpoint to the next */
 
 typedef double row[COLS + 2];
 
 static MPI_Comm comm = MPI_COMM_WORLD;
-static int rank, size, wanted; /* ranks that live, and that there shall be */
+static int rank, size, wanted; /* size: ranks that live; wanted: ranks after a repair */
 static row grid[ROWS + 2], next[ROWS + 2];
 static struct state {
     int rounds, done, every, killed;
     char running[200];
-    row grid[ROWS + 2]; /* after `done` rounds */
+    row grid[ROWS + 2]; /* the grid after `done` rounds */
 } kept, coming;
 
 enum { GOOD = 1, ON = 2 };
@@ -71,7 +73,7 @@ static int swap_edges(int from, int to)
     return rc;
 }
 
-/* Gathers the rows of all ranks in `next`. */
+/* Gathers the rows of all ranks in `next` on every rank. */
 static int gather_rows(void)
 {
     int *counts = malloc((size_t)size * sizeof(int)), *places = malloc((size_t)size * sizeof(int));
@@ -98,7 +100,7 @@ static int one_round(void)
 
 /* ---- after a death ---- */
 
-/* Merges both sides of the new intercommunicator. All ranks return the same value, since they agreed on it. */
+/* Merges both sides of the new intercommunicator. All ranks agree on the value that they return. */
 static int merge(MPI_Comm inter, int are_new)
 {
     MPI_Comm merged = MPI_COMM_NULL;
@@ -106,7 +108,9 @@ static int merge(MPI_Comm inter, int are_new)
     int good = MPI_Intercomm_merge(inter, are_new, &merged) == MPI_SUCCESS;
     if (!good && are_new)
         _exit(
-            1); /* The others may have given this one up, and are not in the agreement. It counts as dead. */
+            /* The other ranks may have given up this new rank and do not agree with it; it ends and counts
+             * as dead. */
+            1);
     int rc = MPIX_Comm_agree(inter, &good);
     if (rc == MPI_SUCCESS && good) {
         comm = merged;
@@ -120,7 +124,7 @@ static int merge(MPI_Comm inter, int are_new)
     return 0;
 }
 
-/* Broadcasts the checkpoint and the next step from the lowest rank, which is an old one as long as one lives. */
+/* Broadcasts the checkpoint and the next step from rank 0, which is a survivor as long as one lives. */
 static int hand_over(void)
 {
     if (rank == 0)
@@ -142,7 +146,7 @@ static int grow(char *program)
     if (rc != MPI_SUCCESS || !good) {
         if (inter == MPI_COMM_NULL)
             return 0;
-        MPIX_Comm_revoke(inter); /* the new ones shall not wait for us */
+        MPIX_Comm_revoke(inter); /* new ranks must not wait for this one */
         MPI_Comm_free(&inter);
         return 0;
     }
@@ -160,7 +164,7 @@ static void say_whole(void)
     }
 }
 
-/* Replaces dead ranks. Deaths during the repair are repaired by the next turn of the loop. */
+/* Replaces dead ranks. A death during the repair is repaired in the next iteration. */
 static void repair(char *program)
 {
     int whole = 0;
@@ -198,7 +202,7 @@ static void solve(char *program)
         int flags = (one_round() == MPI_SUCCESS ? GOOD : 0) | (rank == 0 && is_last() ? 0 : ON);
         if (!(flags & GOOD))
             MPIX_Comm_revoke(comm);
-        /* One rank may have its rows and another an error: they agree on whether the round counts. */
+        /* A round may succeed on one rank and fail on another: the ranks agree on whether it counts. */
         if (MPIX_Comm_agree(comm, &flags) != MPI_SUCCESS || !(flags & GOOD)) {
             repair(program);
             continue;
@@ -229,11 +233,12 @@ int main(int argc, char **argv)
         snprintf(kept.running, sizeof(kept.running), "%s", argc > 3 ? argv[3] : "/nothing");
         look_around();
         wanted = size;
-        MPI_Barrier(comm); /* all have left MPI_Init: a death ends the job no more */
+        /* after this barrier all ranks have left MPI_Init, and a death no longer ends the job */
+        MPI_Barrier(comm);
         say_whole();
     } else {
         if (!merge(parent, 1)) {
-            MPI_Finalize(); /* one more has died meanwhile: the others begin again without this one */
+            MPI_Finalize(); /* another rank has died: the others spawn new ranks without this one */
             return 0;
         }
         wanted = size;

@@ -1,5 +1,5 @@
-/* service.c: a server, and clients that come from jobs of their own. The server publishes a name, takes one client after the
- * other, and sums up what each of its ranks sends.
+/* service.c: a server, and clients that are jobs of their own. The server publishes a name, serves one
+ * client after the other, and sums up the numbers of the ranks of each client.
  *
  *     mpicc service.c -o service
  *     mpiexec -n 2 ./service sums 2 &             serves two clients under the name "sums", and ends
@@ -15,12 +15,12 @@
 
 static int rank;
 
-/* Serves a client: all ranks of both sides take part, and the sum goes to the clients, the other group. */
+/* Serves a client; all ranks of both groups take part. The sum of the clients' numbers is sent back. */
 static void serve(MPI_Comm client, int number)
 {
     int sum = 0, zero = 0, size;
     MPI_Comm_remote_size(client, &size);
-    MPI_Allreduce(&zero, &sum, 1, MPI_INT, MPI_SUM, client); /* what the clients brought */
+    MPI_Allreduce(&zero, &sum, 1, MPI_INT, MPI_SUM, client); /* the servers get the sum over the clients */
     MPI_Bcast(&sum, 1, MPI_INT, rank == 0 ? MPI_ROOT : MPI_PROC_NULL, client);
     if (rank == 0)
         printf("client %d, ranks %d: %d\n", number, size, sum);

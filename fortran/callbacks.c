@@ -1,7 +1,7 @@
-/* callbacks.c: Fortran procedures that MPI calls. C's operators and error handlers carry no state that could
- * say which procedure is meant, so each distinct procedure gets one of a fixed number of C functions;
- * attribute functions and generalized requests have a state, and theirs holds the procedures. mpi and mpi_f08
- * pass them the same way.
+/* callbacks.c: Fortran procedures that MPI calls. C's operators and error handlers have no argument that
+ * identifies a procedure, so each distinct procedure is assigned one of a fixed number of C functions.
+ * Attribute functions and generalized requests have an extra state, which contains the procedures. The
+ * modules mpi and mpi_f08 pass procedures in the same way.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fortran/callbacks.h"
@@ -11,7 +11,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The index of a procedure in its table, the same each time; -1: the table is full. */
+/* Returns the index of a procedure in the table, which is added if absent; -1 if the table is full. */
 static int find_or_add_procedure(fort_procedure *table, int size, fort_procedure procedure, const char *what)
 {
     int slot = 0;
@@ -27,7 +27,7 @@ static int find_or_add_procedure(fort_procedure *table, int size, fort_procedure
     return -1;
 }
 
-/* Names in octal: M(000) to M(077). */
+/* Expand M for 8 or 64 octal numbers, for example M(000) to M(077). */
 #define EIGHT(M, n) M(n##0) M(n##1) M(n##2) M(n##3) M(n##4) M(n##5) M(n##6) M(n##7)
 #define SIXTY_FOUR(M, n) \
     EIGHT(M, n##0)       \
@@ -128,8 +128,8 @@ HANDLER_TABLE(win, MPI_Win_errhandler_function, WIN_NAME)
 HANDLER_TABLE(file, MPI_File_errhandler_function, FILE_NAME)
 HANDLER_TABLE(session, MPI_Session_errhandler_function, SESSION_NAME)
 
-/* Attribute values set from Fortran. C must find a pointer to the value, Fortran the value itself, so it
- * lives in a cell of ours; an address outside the cells was set from C. */
+/* Attribute values set from Fortran. C expects a pointer to the value, Fortran the value itself, so the value
+ * is stored in a cell of this library. An attribute that is not the address of a cell was set from C. */
 #define CELLS 1024
 struct chunk {
     struct chunk *next;
@@ -188,9 +188,9 @@ static void cell_free(void *attribute)
     pthread_mutex_unlock(&lock);
 }
 
-/* A key's procedures. It outlives the key, which MPI keeps while attributes use it; a program has few. */
+/* The procedures of a keyval. Never freed: attributes may use a keyval that the program has freed. */
 struct key {
-    struct key *next; /* so that a leak checker finds them */
+    struct key *next; /* list of all keys, so that a leak checker finds them */
     fort_procedure copy, delete;
     MPI_Aint state;
     bool narrow; /* MPI_Keyval_create: INTEGER instead of an address-sized one */

@@ -1,4 +1,4 @@
-/* callbacks.h: C functions that stand for Fortran procedures given to MPI.
+/* callbacks.h: C functions that MPI calls and that call Fortran procedures of the program.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #pragma once
@@ -9,7 +9,7 @@
 
 typedef void (*fort_procedure)(void);
 
-/* NULL: too many different procedures. */
+/* Return a C function that calls `procedure`; NULL if there are too many different procedures. */
 MPI_User_function *fort_op(fort_procedure procedure);
 MPI_User_function_c *fort_op_c(fort_procedure procedure);
 MPI_Comm_errhandler_function *fort_comm_handler(fort_procedure procedure);
@@ -17,7 +17,8 @@ MPI_Win_errhandler_function *fort_win_handler(fort_procedure procedure);
 MPI_File_errhandler_function *fort_file_handler(fort_procedure procedure);
 MPI_Session_errhandler_function *fort_session_handler(fort_procedure procedure);
 
-/* Attribute values as C keeps them when Fortran sets them, and as Fortran reads them whoever set them. */
+/* fort_cell_new() stores an attribute value that Fortran sets and returns the address for C.
+ * fort_cell_value() returns the value for Fortran of an attribute that C or Fortran has set. */
 void *fort_cell_new(MPI_Aint value);
 MPI_Aint fort_cell_value(const void *attribute);
 

@@ -1,6 +1,6 @@
-/* fort.h: what the C functions behind Fortran share. Each file here and each generated one is compiled twice:
- * plainly for the mpi_ names, which call MPI_X so that a C tool sees them, and with PROFILING for pmpi_ and
- * PMPI_X.
+/* fort.h: declarations that the C functions behind Fortran share. Each file here and each generated one is
+ * compiled twice: plainly for the mpi_ names, which call MPI_X so that a C tool sees them, and with PROFILING
+ * for pmpi_ and PMPI_X.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #pragma once
@@ -24,8 +24,8 @@
 #define FORT_TEXT_(text)        #text
 #define FORT_TEXT(text)         FORT_TEXT_(text)
 #define FORT_ALIAS(other, name) extern __typeof__(name) other __attribute__((alias(FORT_TEXT(name))));
-/* The spellings of other compilers, and the name that mpi_f08 calls: handles and statuses have one layout in
- * all. */
+/* Define aliases of a procedure: the spellings of other compilers, and the name that mpi_f08 calls. Handles
+ * and statuses have the same layout in all bindings. */
 #define FORT_SPELLINGS(low, up)       \
     FORT_ALIAS(N(low), N(low##_))     \
     FORT_ALIAS(N(low##__), N(low##_)) \
@@ -34,7 +34,7 @@
     FORT_ALIAS(N(low##_f08_), N(low##_)) \
     FORT_SPELLINGS(low, up)
 
-/* ierror may be left out in mpi_f08; the call happens all the same. */
+/* Makes the call `rc` and stores the result in ierror, which mpi_f08 programs may omit. */
 #define FORT_RETURN(rc)         \
     do {                        \
         const int code_ = (rc); \
@@ -44,26 +44,26 @@
 
 #define FORT_FEW 16
 
-/* Addresses that mean something. A program's common block of the same name takes their place at link time, so
- * they must be reached as the dynamic linker resolves them. */
+/* Sentinels such as MPI_IN_PLACE, recognised by their addresses. A program's common block of the same name
+ * replaces a sentinel at link time, so these symbols must not be hidden. */
 extern MPI_Fint mpifort_bottom_, mpifort_in_place_, mpifort_automatic_;
 extern MPI_Fint mpifort_status_ignore_[8], mpifort_statuses_ignore_[8];
 extern MPI_Fint mpifort_unweighted_[1], mpifort_weights_empty_[1], mpifort_errcodes_ignore_[1];
 extern char mpifort_argv_null_[1], mpifort_argvs_null_[1];
 
-#pragma GCC visibility push(hidden) /* what follows is for this library alone */
+#pragma GCC visibility push(hidden) /* the following symbols are private to this library */
 
 void *fort_buffer(void *buffer);
 int *fort_weights(const int *weights);
 MPI_Status *fort_status(MPI_Status *status);
 
-/* C copies of strings without trailing blanks, or without blanks at both ends; free() them. */
+/* Return C copies of strings without trailing blanks, or without blanks at both ends; free() them. */
 char *fort_string(const char *text, size_t length);
 char *fort_string_stripped(const char *text, size_t length);
 /* Fills a CHARACTER variable, padded with blanks. */
 void fort_string_out(char *text, size_t length, const char *from);
 
-/* Convert arrays of handles; short ones fit in the caller's stack space, or `few` is NULL and they come from malloc(). */
+/* Convert arrays of handles: short ones into `few` unless it is NULL, others into memory from malloc(). */
 size_t fort_length(MPI_Count count);
 size_t fort_peers(MPI_Fint comm, bool neighbors, bool sending, void *sendbuf);
 MPI_Datatype *fort_types_in(const MPI_Fint *from, size_t n, MPI_Datatype *few, bool convert);
@@ -76,13 +76,13 @@ void fort_count_from_one(int *indices, int n);
 
 /* Array sections (section.c). */
 struct fort_section {
-    void *base;           /* what C gets */
+    void *base;           /* buffer address that is passed to C */
     MPI_Datatype made;    /* describes the section, or MPI_DATATYPE_NULL */
-    CFI_cdesc_t *section; /* of the caller */
+    CFI_cdesc_t *section; /* the caller's descriptor */
     void *copy;           /* the elements one after the other, or NULL */
-    bool back;            /* copy them back at the end */
+    bool back;            /* copy the elements back to the section at the end */
     bool persistent;
-    /* Of partitions, in bytes: distance, first byte of the first, length; distance 0: no partitions. */
+    /* Partitions in bytes: distance, offset of the first byte, length; distance 0: not partitioned. */
     MPI_Count stride, low, span;
 };
 enum fort_lasts { FORT_CALL, FORT_REQUEST, FORT_PERSISTENT, FORT_BEYOND };
@@ -92,7 +92,7 @@ void fort_section_type_end(struct fort_section *s);
 int fort_section_copy(struct fort_section *s, CFI_cdesc_t *section, enum fort_lasts lasts, bool back);
 void fort_section_copy_end(struct fort_section *s);
 void fort_section_copy_until_done(struct fort_section *s, int rc, MPI_Request request);
-/* Partitioned messages: each partition of a copy moves when it is ready, or has arrived. */
+/* Partitioned messages: a partition is copied when it is marked ready, or has arrived. */
 void fort_section_partitions(struct fort_section *s, MPI_Count count, MPI_Datatype dtype);
 void fort_partitions_ready(MPI_Fint request, int low, int high);
 void fort_partition_arrived(MPI_Fint request, int partition);

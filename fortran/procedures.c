@@ -27,7 +27,7 @@ void N(mpi_info_create_env_)(MPI_Fint *info, MPI_Fint *ierror)
 }
 FORT_BOTH(mpi_info_create_env, MPI_INFO_CREATE_ENV)
 
-/* Has no ierror: nothing behind the level may be accessed. */
+/* MPI_PCONTROL has no ierror: only the first argument may be accessed. */
 void N(mpi_pcontrol_)(const MPI_Fint *level)
 {
     C(MPI_Pcontrol)(*level);
@@ -72,8 +72,6 @@ void N(mpi_sizeof_f08ts_)(const CFI_cdesc_t *x, MPI_Fint *size, MPI_Fint *ierror
     *size = (MPI_Fint)x->elem_len;
     FORT_RETURN(MPI_SUCCESS);
 }
-
-/* Operators, error handlers, generalized requests */
 
 void N(mpi_op_create_)(fort_procedure user_fn, const MPI_Fint *commute, MPI_Fint *op, MPI_Fint *ierror)
 {
@@ -124,9 +122,7 @@ void N(mpi_grequest_start_)(fort_procedure query_fn, fort_procedure free_fn, for
 }
 FORT_BOTH(mpi_grequest_start, MPI_GREQUEST_START)
 
-/* Data representations of files */
-
-/* The constant for "no conversion"; never called. */
+/* MPI_CONVERSION_FN_NULL and its large-count form: never called, only compared by address. */
 void mpi_conversion_fn_null_(void);
 void mpi_conversion_fn_null_c_(void);
 #ifndef PROFILING
@@ -138,8 +134,8 @@ void mpi_conversion_fn_null_c_(void)
 }
 #endif
 
-/* Both registrations: `function` takes the name, and the conversions `read` and `write` unless the program gave the `null`
- * one. */
+/* Body of both registrations: calls `function` with the conversion functions `read` and `write`, or with NULL
+ * where the program passed `null`. */
 #define REGISTER_DATAREP(function, null, read, write)                                            \
     char *name = fort_string(datarep, datarep_len);                                              \
     void *state = fort_datarep_new(read_fn, write_fn, extent_fn, extra_state);                   \
@@ -166,8 +162,6 @@ void N(mpi_register_datarep_c_f08_)(const char *datarep, fort_procedure read_fn,
     REGISTER_DATAREP(MPI_Register_datarep_c, mpi_conversion_fn_null_c_, fort_datarep_read_c,
                      fort_datarep_write_c);
 }
-
-/* Attributes */
 
 #define CREATE_KEYVAL(low, up, function, kind)                                           \
     void N(low##_)(fort_procedure copy_fn, fort_procedure delete_fn, MPI_Fint * keyval,  \
@@ -249,7 +243,7 @@ FORT_BOTH(mpi_win_get_attr, MPI_WIN_GET_ATTR)
 GET_ATTR(mpi_attr_get, MPI_ATTR_GET, MPI_Attr_get, PMPI_Comm_f2c, MPI_Fint)
 FORT_SPELLINGS(mpi_attr_get, MPI_ATTR_GET)
 
-/* Strings whose room the caller states. It has no place for C's terminator, which C counts. */
+/* Strings with a length argument: the length in Fortran does not include C's terminating zero. */
 
 void N(mpi_info_get_)(const MPI_Fint *info, const char *key, const MPI_Fint *valuelen, char *value,
                       MPI_Fint *flag, MPI_Fint *ierror, size_t key_len, size_t value_len)
@@ -304,7 +298,7 @@ void N(mpi_session_get_nth_pset_)(const MPI_Fint *session, const MPI_Fint *info,
 }
 FORT_BOTH(mpi_session_get_nth_pset, MPI_SESSION_GET_NTH_PSET)
 
-/* Detaching a buffer: mpif.h cannot say an address, so buffer_addr is left alone there; mpi_f08 gets it. */
+/* Detaching a buffer: only mpi_f08 can represent an address and sets buffer_addr; mpif.h leaves it unset. */
 
 void N(mpi_buffer_detach_)(void *buffer_addr, MPI_Fint *size, MPI_Fint *ierror)
 {
@@ -341,7 +335,7 @@ DETACH_F08(mpi_buffer_detach_c_f08_, MPI_Buffer_detach_c, MPI_Count)
 DETACH_FROM(mpi_comm_detach_buffer, MPI_COMM_DETACH_BUFFER, MPI_Comm_detach_buffer, PMPI_Comm_f2c)
 DETACH_FROM(mpi_session_detach_buffer, MPI_SESSION_DETACH_BUFFER, MPI_Session_detach_buffer, PMPI_Session_f2c)
 
-/* The same procedure for a C_PTR: its address is that of an integer of the same size. */
+/* Specific procedures whose baseptr is a C_PTR, which has the layout of an address-sized integer. */
 void N(mpi_alloc_mem_)(const MPI_Aint *, const MPI_Fint *, void *, MPI_Fint *);
 void N(mpi_alloc_mem_cptr_)(const MPI_Aint *size, const MPI_Fint *info, void *baseptr, MPI_Fint *ierror)
 {
@@ -369,8 +363,7 @@ void N(mpi_win_shared_query_cptr_)(const MPI_Fint *win, const int *rank, MPI_Ain
 }
 
 #ifndef PROFILING
-/* MPI_COMM_DUP_FN and its like are procedures in Fortran. They have one name each, with or without profiling.
- */
+/* MPI_COMM_DUP_FN and similar constants are procedures in Fortran, without a profiling name. */
 #define NULL_COPY(name, type)                                                                       \
     void name(MPI_Fint *object, MPI_Fint *keyval, type *state, type *in, type *out, MPI_Fint *flag, \
               MPI_Fint *ierror)                                                                     \
@@ -408,7 +401,7 @@ DUP(mpi_dup_fn_, MPI_Fint)
 NULL_DELETE(mpi_null_delete_fn_, MPI_Fint)
 #endif
 
-/* New processes. Lists of words end with a blank one. */
+/* Converts a list of strings that ends with a blank string. `step`: distance of two strings of one list. */
 
 static char **words_in(const char *from, size_t length, size_t step)
 {
@@ -460,7 +453,7 @@ void N(mpi_comm_spawn_)(const char *command, const char *argv, const MPI_Fint *m
 }
 FORT_BOTH(mpi_comm_spawn, MPI_COMM_SPAWN)
 
-/* Only the root's programs count; elsewhere they may be anything. */
+/* The programs of MPI_Comm_spawn_multiple, converted to C. Arguments are valid at the root only. */
 struct programs {
     int count;
     char **commands, ***argvs;

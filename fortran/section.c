@@ -1,7 +1,7 @@
-/* section.c: array sections of mpi_f08. A descriptor that is not contiguous becomes a datatype where one
- * block moves; where several blocks do, or a reduction needs its datatype as it is, the elements are copied
- * aside and back. A copy for a nonblocking call is kept beside its request until a Fortran call sees the
- * request end; that of a partitioned message moves partition by partition.
+/* section.c: array sections of mpi_f08. In a call with one block of data, a section that is not contiguous
+ * becomes a datatype. In calls with several blocks, and in reductions, which need their datatype unchanged,
+ * the elements are copied to contiguous memory and back. The copy of a nonblocking call is recorded until a
+ * Fortran call completes the request. A partitioned message is copied partition by partition.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
@@ -22,8 +22,8 @@ struct kept {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kept *kept_list;
-int fort_kept; /* how many are in the list; read without the lock as a hint that only this thread's requests
-                  make true */
+/* Number of entries of kept_list; read without the lock: this thread's requests are already counted. */
+int fort_kept;
 
 static bool is_contiguous(const CFI_cdesc_t *d)
 {
@@ -80,7 +80,7 @@ static int make_vector_type(const CFI_cdesc_t *d, MPI_Count per, MPI_Datatype dt
     return rc;
 }
 
-/* Makes a type of the first elements only. */
+/* Makes a datatype of the section's first `elements` elements. */
 static int make_element_type(const CFI_cdesc_t *d, size_t elements, MPI_Count per, MPI_Datatype dtype,
                              MPI_Datatype *made)
 {
@@ -166,7 +166,7 @@ static int build_type(const CFI_cdesc_t *d, MPI_Count count, MPI_Datatype dtype,
     return make_byte_type(d, count, dtype, size, made);
 }
 
-/* On return *count items of *dtype at s->base are what the caller meant. */
+/* Sets s->base, *count and *dtype so that they describe the section. */
 int fort_section_type(struct fort_section *s, CFI_cdesc_t *section, MPI_Count *count, MPI_Datatype *dtype)
 {
     s->base = fort_buffer(section->base_addr);
@@ -184,7 +184,7 @@ int fort_section_type(struct fort_section *s, CFI_cdesc_t *section, MPI_Count *c
     return rc;
 }
 
-/* A communication under way keeps the datatype as long as it needs it. */
+/* Frees the datatype; MPI retains it for communication in progress. */
 void fort_section_type_end(struct fort_section *s)
 {
     if (s->made != MPI_DATATYPE_NULL)
@@ -254,7 +254,7 @@ static struct kept *allocate_kept(void *copy)
     return k;
 }
 
-/* Called after the call that made the request: the copy must live as long as the request. */
+/* Called after the MPI call: retains the copy until the request is complete. */
 void fort_section_copy_until_done(struct fort_section *s, int rc, MPI_Request request)
 {
     if (!s->copy)
@@ -274,7 +274,6 @@ void fort_section_copy_until_done(struct fort_section *s, int rc, MPI_Request re
     add_kept(k, request);
 }
 
-/* Frees memory when the request ends. */
 void fort_free_after_request(void *memory, int rc, MPI_Request request)
 {
     if (rc || request == MPI_REQUEST_NULL) {
@@ -286,7 +285,7 @@ void fort_free_after_request(void *memory, int rc, MPI_Request request)
     add_kept(k, request);
 }
 
-/* A persistent request reads its buffers anew each time. */
+/* Called before a start: copies the sections of a persistent request again. */
 void fort_request_starts(MPI_Fint request)
 {
     if (!__atomic_load_n(&fort_kept, __ATOMIC_RELAXED))
@@ -341,7 +340,7 @@ void fort_section_partitions(struct fort_section *s, MPI_Count count, MPI_Dataty
     s->span = (count - 1) * extent + true_extent;
 }
 
-/* Elements that partitions share with their neighbours move with each of them, so one thread at a time. */
+/* Copies an element that two partitions share with each of them, so only one thread may copy at a time. */
 static void copy_partitions(MPI_Fint request, MPI_Count low, MPI_Count high, bool arrived)
 {
     if (!__atomic_load_n(&fort_kept, __ATOMIC_RELAXED) || low < 0 || high < low)
@@ -360,7 +359,7 @@ static void copy_partitions(MPI_Fint request, MPI_Count low, MPI_Count high, boo
     pthread_mutex_unlock(&lock);
 }
 
-/* A partition may be written until it is said to be ready, long after the start. */
+/* Copies partitions that the program marks as ready; the program may have written them after the start. */
 void fort_partitions_ready(MPI_Fint request, int low, int high)
 {
     copy_partitions(request, low, high, false);

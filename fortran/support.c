@@ -1,20 +1,19 @@
-/* support.c: the small conversions between Fortran and C: addresses that mean something, strings, arrays of
- * handles.
+/* support.c: the small conversions between Fortran and C: sentinel addresses, strings, arrays of handles.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include "fortran/fort.h"
 
-/* Aligned at least as gfortran aligns common blocks (32 bytes on x86-64), since a program's take their place; the linker
- * warns of less. */
+/* Aligned at least as gfortran aligns common blocks (32 bytes on x86-64), since a program's common blocks
+ * replace these variables; the linker warns of a smaller alignment. */
 #define SENTINEL __attribute__((aligned(64)))
 SENTINEL MPI_Fint mpifort_bottom_, mpifort_in_place_, mpifort_automatic_;
 SENTINEL MPI_Fint mpifort_status_ignore_[8], mpifort_statuses_ignore_[8];
 SENTINEL MPI_Fint mpifort_unweighted_[1], mpifort_weights_empty_[1], mpifort_errcodes_ignore_[1];
 SENTINEL char mpifort_argv_null_[1], mpifort_argvs_null_[1];
 
-/* MPI_Status_f2c and its like must know these before the first Fortran call. */
+/* MPI_Status_f2c and similar functions need these addresses before the first Fortran call. */
 __attribute__((constructor)) static void set_c_constants(void)
 {
     MPI_F_STATUS_IGNORE = mpifort_status_ignore_;

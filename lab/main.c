@@ -119,8 +119,9 @@ static const struct {
     {"bcast", "\nFor the broadcasts of this job: mpiexec -n 4 fishplate bench bcast"},
 };
 
-/* Refuses such a study if the user runs it under mpiexec. Rank 0 prints the reason and fails; the failure of
- * another rank could end rank 0 before. Returns the exit status, -1 to continue. */
+/* Refuses a study that starts jobs of its own if the user runs it under mpiexec. Rank 0 prints the reason
+ * and fails; other ranks do not fail, since their failure could end rank 0 before it prints. Returns the
+ * exit status, or -1 to continue. */
 static int refuse_in_job(int argc, char **argv)
 {
     const char *rank = getenv("PMI_RANK") ? getenv("PMI_RANK") : getenv("PMIX_RANK");

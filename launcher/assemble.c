@@ -1,5 +1,5 @@
-/* assemble.c: assembles the job: places the ranks, makes one plan per host, runs this host's plan here and sends
- * the others to agents.
+/* assemble.c: assembles the job: places the ranks, makes one plan per host, runs this host's plan here and
+ * sends the others to agents.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -31,9 +31,9 @@ struct run {
     struct options *opt;
     struct hosts hosts;
     struct layout layout;
-    struct app *apps; /* with a debugger twice as many: the second half under it */
+    struct app *apps; /* with -gdb or -xterm 2 * n entries: entry n + i runs program i under the debugger */
     uint32_t napps;
-    struct plan **plans; /* [hosts.n]; NULL: no ranks there */
+    struct plan **plans; /* [hosts.n]; NULL: the host runs no ranks */
     char job_id[64];
     char *node_map;
     bool background;
@@ -61,7 +61,7 @@ static void set_env_entry(struct strings *env, char *entry)
     env->v[env->n] = NULL;
 }
 
-/* Order: inherited variables, then -genv, then -env. */
+/* Merges the inherited variables, then -genv, then -env; a later entry replaces an earlier one. */
 static char **build_app_env(const struct options *o, const struct app_spec *a)
 {
     unsigned n = 0;
@@ -81,7 +81,7 @@ static char **build_app_env(const struct options *o, const struct app_spec *a)
     return env.v;
 }
 
-/* Relative to where mpiexec was started. */
+/* Resolves a relative -wdir against the directory in which mpiexec was started. */
 static char *get_app_wdir(const struct app_spec *a)
 {
     static char *here;
@@ -168,8 +168,8 @@ static void make_plans(struct run *r)
     }
 }
 
-/* Inspects the program files: an Open MPI program never contacts mpiexec. An MPICH program may, by PMI-1;
- * that is checked at the end (job.c). */
+/* Inspects the program files: an Open MPI program never contacts mpiexec. An MPICH program may do so by
+ * PMI-1; job_report_end() reports at the end if it did not. */
 static void check_foreign_programs(struct run *r)
 {
     bool any = false;
@@ -203,8 +203,8 @@ static void make_job_id(struct run *r)
     snprintf(r->job_id, sizeof(r->job_id), "fp%d-%016llx", (int)getpid(), (unsigned long long)random);
 }
 
-/* This host, as the job sees it. Queries and deaths do not come this way: ranks of this host are read directly, and read the
- * notices themselves. */
+/* The host_ops of this host. `query` and `died` are NULL: `fishplate ps` reads the pages of local ranks
+ * directly, and local ranks read the notices file themselves. */
 static const struct host_ops local_ops = {.pmi = local_send_pmi,
                                           .input = local_stdin,
                                           .signal = local_signal,
@@ -215,7 +215,7 @@ static const struct local_events local_events = {job_on_output,   job_on_pmi,   
                                                  job_on_failed,   job_on_exited, job_on_stdin_empty,
                                                  job_on_host_done};
 
-/* Input is copied to all ranks that were given a pipe for it. */
+/* Context of send_input_to_hosts: `ranks` are the ranks whose standard input is a pipe from mpiexec. */
 struct feed {
     struct job *job;
     uint32_t *ranks, n;
@@ -253,7 +253,7 @@ static uint32_t local_host(const struct hosts *h)
     return i;
 }
 
-/* A child that is no rank: a remote shell, or an mpiexec that runs a job which was spawned. */
+/* Handles the end of a child that is not a rank: a remote shell, or the mpiexec of a spawned job. */
 static void handle_other_child_end(void *ctx, pid_t pid, int status)
 {
     struct job_host *any = ctx;
@@ -277,7 +277,7 @@ static int run_worker(void *ctx, int front)
     struct run *r = ctx;
     struct job *j = xcalloc(1, sizeof(*j));
     job_init(j, r->opt, &r->layout, &r->hosts, r->job_id, r->node_map);
-    /* Even without ranks here: it collects the remote shells. */
+    /* A struct local exists even if this host has no ranks: it reaps the remote shells. */
     uint32_t here = local_host(&r->hosts);
     bool ranks_here = here < r->hosts.n && r->plans[here];
     struct job_host *host = ranks_here ? &j->hosts[here] : xcalloc(1, sizeof(*host));
@@ -307,7 +307,7 @@ static int run_worker(void *ctx, int front)
     return job_run(j, front);
 }
 
-/* Two local names of this machine are one host for us. */
+/* Merges hosts whose names all mean this machine; their slots are added. */
 static void merge_local_hosts(struct hosts *h)
 {
     uint32_t first = local_host(h), n = 0;

@@ -6,7 +6,7 @@
 
 #include "options/options.h"
 
-/* Runs the job to its end; the exit status. */
+/* Runs the job to its end and returns the exit status. */
 int run_job(struct options *o, char **argv);
 
 #endif

@@ -15,7 +15,7 @@
 #include "core/util.h"
 #include "cli/number.h"
 
-/* Opens /dev/null for those of files 0 to 2 that are closed, so that no pipe gets their number. */
+/* Opens /dev/null for closed descriptors 0 to 2, so that no pipe gets their numbers. */
 static void fill_std_files(void)
 {
     int fd;
@@ -26,7 +26,7 @@ static void fill_std_files(void)
         close(fd);
 }
 
-/* The command line of a mpiexec that a program or another mpiexec started. */
+/* Reads the command line from an inherited file, in an mpiexec that MPI_Comm_spawn started. */
 static char **read_command(char **argv, int *argc)
 {
     long fd = -1;

@@ -1,5 +1,5 @@
-/* supervise.c: see supervise.h. The supervisor is not a fork of the program, which would hold a copy of all memory that the program
- * changes.
+/* supervise.c: see supervise.h. The supervisor is not a fork of the program: a fork would keep a copy of all
+ * memory that the program changes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -23,12 +23,12 @@
 #include "boot/keep.h"
 #include "core/util.h"
 
-/* Returns true if the mpiexec has ended first, false if the program has. Without pidfds only the mpiexec is watched. */
+/* Waits; true if the mpiexec ended first, false if the program did. Without pidfds returns true at once. */
 static bool wait_mpiexec_or_program(int program, int mpiexec)
 {
     struct pollfd p[] = {{.fd = mpiexec, .events = POLLIN}, {.fd = program, .events = POLLIN}};
     if (mpiexec < 0)
-        return true; /* the caller waits for it */
+        return true; /* the caller calls waitpid for the mpiexec */
     while (poll(p, 2, -1) < 0 && errno == EINTR)
         ;
     return p[0].revents != 0;
@@ -42,7 +42,7 @@ static int supervise_wait(pid_t pid)
     return status;
 }
 
-/* By a pidfd where there is one: the process number may belong to another process by now. */
+/* Uses a pidfd if available: the process number may belong to another process by now. */
 static void end_program(pid_t program, int program_fd)
 {
     message_print("Processes that were spawned have failed; the program that spawned them is ended.");
@@ -64,7 +64,7 @@ _Noreturn static void supervise_until_end(struct keep_book *book, atomic_uchar *
     for (size_t i = 0; i < COUNT_OF(ignored); i++)
         signal(ignored[i], SIG_IGN);
     prctl(PR_SET_NAME, "fishplate-keep");
-    close(STDOUT_FILENO); /* its reader waits for end of file */
+    close(STDOUT_FILENO); /* a reader of mpiexec's output waits until all writers have closed it */
     if (!wait_mpiexec_or_program(program_fd, keep_open_pidfd(mpiexec))) {
         if (!atomic_load(&book->finished)) {
             kill(mpiexec, SIGTERM);

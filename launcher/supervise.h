@@ -1,12 +1,12 @@
-/* supervise.h: this mpiexec was started by MPI_Comm_spawn in a program that runs without one.
+/* supervise.h: supervises an mpiexec that MPI_Comm_spawn started in a program that runs without mpiexec.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_SUPERVISE_H
 #define FP_LAUNCHER_SUPERVISE_H
 
-/* Returns in a child, which continues as the mpiexec. The calling process supervises it: it ends the mpiexec
- * when the program dies before MPI_Finalize, and the program when the mpiexec fails, as in a job with one
- * mpiexec. */
+/* Forks: returns in the child, which continues as the mpiexec. The calling process supervises it: it ends
+ * the mpiexec if the program dies before MPI_Finalize, and the program if the mpiexec fails, as a common
+ * mpiexec would. */
 void supervise_mpiexec(const char *what);
 
 #endif

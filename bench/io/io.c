@@ -1,6 +1,6 @@
-/* io.c: bandwidth of reading and writing files: contiguous, interleaved pieces of a shared file, blocks of a
- * three-dimensional array, one file per rank; and the same with plain pwrite and pread. Data read are
- * compared with the data written.
+/* io.c: measures the bandwidth of reading and writing files: contiguous, interleaved pieces of a shared file,
+ * blocks of a three-dimensional array, one file per rank; and the same with plain pwrite and pread. Data read
+ * are compared with the data written.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io.h"
@@ -20,12 +20,12 @@
 #include "cli/progress.h"
 
 enum { NAME_SIZE = 512, ONLY_MAX = 8 };
-#define CLOCKS_DIFFER_S 1.0 /* between ranks that begin after a barrier */
+#define CLOCKS_DIFFER_S 1.0 /* seconds; ranks leave a barrier within less, unless their clocks differ */
 
 struct setup {
     int rank, size;
     char name[NAME_SIZE]; /* path of the shared file */
-    long bytes;           /* that a rank writes in a case */
+    long bytes;           /* bytes that each rank writes in a case */
     int repeat;
     const char *only[ONLY_MAX];
     int nonly;
@@ -38,7 +38,7 @@ struct setup {
     struct progress progress;
 };
 
-/* One case: how the file is opened and seen. piece 0: the rank's part is one block. */
+/* One access pattern. piece: bytes of an interleaved piece; 0: the part of a rank is one block. */
 struct layout {
     const char *name;
     long piece;
@@ -66,14 +66,14 @@ static const struct layout layouts[] = {
     {.name = "nested all", .cube = 1, .collective = 1},
 };
 
-/* A run that is ended leaves no file behind. The names are made before the handlers are set. */
+/* Paths of the files, deleted by the signal handler if the run is interrupted; set before the handler. */
 static char name_shared[NAME_SIZE], name_own[NAME_SIZE + 16];
 
 static void io_on_end(int sig)
 {
     unlink(name_shared);
     unlink(name_own);
-    raise(sig); /* its default action, after the handler */
+    raise(sig); /* ends the process by the default action after this handler */
 }
 
 static void make_own_name(const struct setup *s, char *out, size_t size)
@@ -108,7 +108,8 @@ static void io_check(const struct setup *s, const char *what, int code)
         io_fail(s, what, code);
 }
 
-/* An array of rows by columns by 40 bytes, as programs write that split it in two dimensions: small pieces in nested steps. */
+/* Returns the file type of a rank's block in an array of depth x rows x columns x 40 bytes, divided in two
+ * dimensions: small pieces in nested steps. */
 static MPI_Datatype cube_type(const struct setup *s)
 {
     MPI_Datatype type;
@@ -167,7 +168,7 @@ static void io_transfer(const struct setup *s, const struct layout *l, MPI_File 
         io_fail(s, "short access", MPI_SUCCESS);
 }
 
-/* Moves the pieces; piece k of a rank follows piece k of the lower ranks. */
+/* Reads or writes a rank's pieces; piece k of a rank follows piece k of the lower ranks. */
 static void transfer_posix(const struct setup *s, const struct layout *l, int fd, int write)
 {
     const long piece = l->piece ? l->piece : s->bytes;
@@ -184,7 +185,7 @@ static void transfer_posix(const struct setup *s, const struct layout *l, int fd
     }
 }
 
-/* A clock that all processes of a machine share. */
+/* Reads a clock that all processes of a machine share, in seconds. */
 static double io_clock(void)
 {
     struct timespec t;
@@ -192,8 +193,8 @@ static double io_clock(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The time at which all ranks have arrived. A rank that waits long in the first barrier may sleep and wake
- * late; the waits in the second barrier are short. */
+/* Returns the time after two barriers. A rank that waits long in the first one may sleep and wake late;
+ * waits in the second one are short. */
 static double io_barrier_clock(void)
 {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -201,8 +202,8 @@ static double io_barrier_clock(void)
     return io_clock();
 }
 
-/* MB/s of all ranks together, from the first that begins to the last that ends: ranks that share a core, or that a lock lets in one
- * after another, count as the time they take together. Between machines, whose clocks differ, by the slowest rank. */
+/* Returns MB/s of all ranks together, from the first start to the last end, so that ranks that a core or a
+ * lock serialises are not overrated. If the clocks of machines differ: by the slowest rank. */
 static double io_rate(const struct setup *s, long bytes, double begin)
 {
     const double end = io_clock();
@@ -316,7 +317,7 @@ static void io_print_heading(struct setup *s, const struct bench_host *host)
     printf("%-18s %10s %10s  MB/s\n", "case", "write", "read");
 }
 
-/* MPI is not initialised yet: hints are kept as "KEY=VALUE" and made into an info object later. */
+/* Hints as "KEY=VALUE"; options are parsed before MPI_Init, so the info object is made later. */
 enum { HINTS_MAX = 16 };
 static char *hint_texts[HINTS_MAX + 1];
 
@@ -341,7 +342,7 @@ static bool read_hint(void *setup, const char *text)
         n++;
     if (n == HINTS_MAX || !strchr(text, '='))
         return false;
-    hint_texts[n] = strdup(text); /* until the process ends */
+    hint_texts[n] = strdup(text); /* never freed */
     return hint_texts[n] != NULL;
 }
 
@@ -375,7 +376,7 @@ static int is_wanted(const struct setup *s, const struct layout *l)
     return s->nonly == 0;
 }
 
-/* Allocates a buffer on pages of its own: the alignment of malloc differs between the libraries compared. */
+/* Allocates a page-aligned buffer: the alignment of malloc differs between the compared libraries. */
 static unsigned char *allocate_buffer(const struct setup *s)
 {
     void *at = NULL;
@@ -384,9 +385,8 @@ static unsigned char *allocate_buffer(const struct setup *s)
     return at;
 }
 
-/* Runs the operation for a while without measuring. Libraries differ in start-up time, and launchers that
- * still start or end would take processor time from the fast ones. This also faults in the pages of the
- * buffers. */
+/* Writes the buffers for SETTLE_S seconds before the first measurement, which also faults in their pages.
+ * Meanwhile other ranks finish their start, which takes different time in different libraries. */
 static void io_sync_files(const struct setup *s)
 {
     const double end = io_clock() + SETTLE_S;

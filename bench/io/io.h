@@ -1,5 +1,5 @@
-/* io.h: `fishplate bench io`: files, in plain MPI like the rest of bench/, so that other libraries can be measured by the
- * same source.
+/* io.h: `fishplate bench io`: file benchmark, in plain MPI like the rest of bench/, so that the same source
+ * measures other libraries.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BENCH_IO_H

@@ -1,4 +1,4 @@
-/* empty.c: the shortest MPI program; bench/peers times how long it takes from mpiexec to the prompt.
+/* empty.c: the shortest MPI program; bench/peers measures its run time under mpiexec.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>

@@ -1,6 +1,6 @@
-/* rma.c: cost for rank 0 of one-sided operations on the memory of rank 1: one operation with its flush, the
- * rate of many with one flush, bandwidth, locks, and a fence of all ranks. Rank 1 waits in a barrier, or
- * computes without MPI calls (--busy), which shows the operations that need its processor.
+/* rma.c: measures the cost, at rank 0, of one-sided operations on the memory of rank 1: one operation with
+ * its flush, many with one flush, bandwidth, locks, and a fence of all ranks. Rank 1 waits in a barrier, or
+ * computes without MPI calls (--busy), which reveals the operations that need the target's processor.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rma.h"
@@ -20,14 +20,14 @@ struct setup {
     int rank, size;
     bool created, adapter, busy, apart, json;
     struct json document;
-    double seconds;    /* a case */
+    double seconds;    /* seconds for each case */
     MPI_Datatype type; /* datatype of rma_run_sum and run_get_accumulate */
-    int element;       /* its bytes */
+    int element;       /* bytes of one element of `type` */
     MPI_Win win;
     char *memory, *local;
     MPI_Comm node;
     MPI_Win floor;
-    void *direct; /* memory of rank 1 in that window, NULL: they share none */
+    void *direct; /* memory of rank 1 in the window `floor`; NULL: ranks 0 and 1 share no memory */
 };
 
 typedef void operation(struct setup *s, int bytes, int times);
@@ -71,7 +71,7 @@ static void rma_run_accumulate(struct setup *s, int bytes, int times)
     MPI_Win_flush(1, s->win);
 }
 
-/* Sums of elements of s->type. */
+/* Accumulates elements of s->type with MPI_SUM. */
 static void rma_run_sum(struct setup *s, int bytes, int times)
 {
     const int count = bytes / s->element;
@@ -113,7 +113,7 @@ static void rma_run_store(struct setup *s, int bytes, int times)
 static const struct {
     const char *name;
     operation *run;
-    int bytes, times; /* operations before one flush */
+    int bytes, times; /* `times`: operations before one flush */
 } cases[] = {
     {"store, fence", rma_run_store, 8, 1}, /* only if both ranks share memory */
     {"put", rma_run_put, 8, 1},
@@ -168,7 +168,7 @@ static void rma_print_row(struct setup *s, const char *name, int bytes, int time
     fflush(stdout);
 }
 
-/* The best of five rounds, each a share of the time. */
+/* Measures an operation in five rounds, which share s->seconds, and reports the best one. */
 static void rma_measure_operation(struct setup *s, const char *name, operation *op, int bytes, int times)
 {
     double best = 1e9;
@@ -194,7 +194,7 @@ static void rma_measure_operation(struct setup *s, const char *name, operation *
     rma_print_row(s, name, bytes, times, best);
 }
 
-/* accumulate and get_accumulate of each element size, in a table of their own: their number is that of types times lengths. */
+/* Measures accumulate and get_accumulate for each element type and three lengths. */
 static void measure_elements(struct setup *s)
 {
     static const int lengths[] = {64, 1024, 1 << 16};
@@ -232,7 +232,7 @@ static void rma_measure_fences(struct setup *s)
     rma_print_row(s, "fence", 0, 1, best);
 }
 
-/* Rank 1 exposes its memory, rank 0 puts 8 bytes there: until rank 1 has them. */
+/* Measures post, start, put of 8 bytes, complete and wait: rank 1 exposes its memory and rank 0 puts. */
 static void rma_measure_exposures(struct setup *s)
 {
     enum { N = 200 };
@@ -262,7 +262,7 @@ static void rma_measure_exposures(struct setup *s)
     rma_print_row(s, "post to wait, put", 8, 1, best);
 }
 
-/* Time to create and free a window of one page per rank: one at a time, and many open together. */
+/* Measures the time to create and free a window of one page per rank, with `open` windows at once. */
 static void rma_measure_windows(struct setup *s, const char *name, int open, int times)
 {
     enum { BYTES = 4096 };
@@ -289,7 +289,7 @@ static void rma_measure_windows(struct setup *s, const char *name, int open, int
     rma_print_row(s, name, 0, 1, best);
 }
 
-/* Opens shared memory of ranks 0 and 1, if they are on one node, as the lower bound. */
+/* Allocates a shared-memory window if all ranks are on one node: a store into it is a put's lower bound. */
 static void open_lower_bound(struct setup *s)
 {
     int here, unit;

@@ -1,5 +1,5 @@
-/* rma.h: `fishplate bench rma`: one-sided operations, in plain MPI like the rest of bench/, so that other libraries can be
- * measured by the same source.
+/* rma.h: `fishplate bench rma`: one-sided benchmark, in plain MPI like the rest of bench/, so that the same
+ * source measures other libraries.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BENCH_RMA_H

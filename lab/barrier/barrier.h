@@ -11,7 +11,8 @@
 #include "tools/fishplate/chart.h"
 #include "lab/logp/barrier_model.h"
 
-/* A barrier as FISHPLATE_COLL names it, without "barrier="; the first is "", the library's own choice. */
+/* One barrier algorithm with its parameters, in the syntax of FISHPLATE_COLL without the prefix
+ * "barrier=". Entry 0 is "": the library chooses. */
 struct barrier_setting {
     const char *text;
     const char *algorithm; /* NULL: the library chooses */
@@ -20,20 +21,20 @@ struct barrier_setting {
 };
 extern const struct barrier_setting barrier_settings[];
 extern const int barrier_nsettings;
-/* is the dedicated barrier network, which serves MPI_COMM_WORLD only */
+/* Whether the setting uses the barrier network, which serves MPI_COMM_WORLD only. */
 bool barrier_uses_network(const struct barrier_setting *s);
 const char *barrier_setting_label(int setting); /* "auto" for the library's own choice */
 
-/* The figures of one setting on one shape; NAN: the setting cannot run there. */
+/* Measured figures of one setting on one shape; NAN: the setting cannot run on this shape. */
 struct barrier_figures {
     double us; /* Time of one barrier in us: median of the batches of the slowest rank */
     double choose,
-        /* Medians of the even and of the odd batches: one half selects the fastest setting, the other
-         * measures it */
+        /* Medians of the even (choose) and odd (judge) batches: `choose` selects the fastest setting,
+         * `judge` rates the selection */
         judge;
     double messages; /* Network operations of one barrier, sum over all ranks */
-    double most;     /* Network operations of one barrier, of the rank with the most */
-    double bytes;    /* Memory of the rank with the most */
+    double most;     /* Network operations of one barrier on the rank that executes most */
+    double bytes;    /* Bytes allocated for schedules and flags on the rank that uses most */
 };
 enum { BARRIER_SETTINGS_MAX = 32, BARRIER_SHAPES_MAX = 32 };
 struct barrier_shape {
@@ -53,26 +54,26 @@ struct barrier_study {
 int bench_barrier_main(const struct bench_host *host, int argc, char **argv);
 extern const struct ib_topic barrier_topic;
 
-/* figures.c: time of the library's own choice divided by that of the fastest setting, for one shape; NAN if
- * it was not measured. *best is the fastest setting; the barrier network is excluded because it serves one
+/* figures.c: time of the library's own choice divided by the time of the fastest setting, for one shape;
+ * NAN: not measured. *best is the fastest setting; the barrier network is excluded because it serves one
  * communicator of one job. */
 double barrier_regret(const struct barrier_shape *s, int *best);
 double barrier_regret_mean(const struct barrier_study *s); /* geometric mean over all shapes */
 
-/* tables.c, page.c: the results as text and as a page. */
+/* tables.c prints the results as text and JSON, page.c writes them as an HTML page. */
 void barrier_print_text(const struct barrier_study *s);
 void barrier_write_json(const struct barrier_study *s);
 bool barrier_write_page(const struct barrier_study *s); /* false: failed, and an error was printed */
 
-/* figures.c: network operations of a schedule, and the charts of the paper. */
+/* figures.c counts the network operations of a schedule and draws the charts of the paper. */
 struct barrier_counts {
-    long messages, most; /* sends and receives: of all ranks, of the rank with the most */
-    long rounds;         /* fences of the rank with the most */
+    long messages, most; /* sends and receives: sum over all ranks; maximum of a rank */
+    long rounds;         /* largest number of fence steps of a rank */
 };
 bool barrier_count_operations(const struct barrier_setting *s, int ranks, struct barrier_counts *out);
 void barrier_chart_measured(const struct barrier_study *s, bool one_each, struct chart *out);
 void barrier_chart_kinds(const struct barrier_study *s, struct chart *out);
-void barrier_chart_lop(int times, struct chart *out);    /* figure 2.38 */
-void barrier_chart_nway(bool rounds, struct chart *out); /* figure 2.39 */
+void barrier_chart_lop(int times, struct chart *out);    /* [Hoefler05 fig. 2.38] */
+void barrier_chart_nway(bool rounds, struct chart *out); /* [Hoefler05 fig. 2.39] */
 
 #endif

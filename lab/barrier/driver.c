@@ -145,7 +145,7 @@ int bench_barrier_main(const struct bench_host *host, int argc, char **argv)
                                    .cores = (int)sysconf(_SC_NPROCESSORS_ONLN),
                                    .started = ib_now_seconds(),
                                    .repeat = 1};
-    /* No message: one line for each shape was printed as progress. */
+    /* run_print_progress prints no line for a topic equal to `doing`; study_run_jobs prints the progress. */
     snprintf(s->driver.doing, sizeof(s->driver.doing), "barrier");
     const struct cli c = {.program = "fishplate-lab barrier", .options = options};
     read_shapes(s, "2x2,4x4,8x8,16x16,8x1,8x2,16x4,32x8,64x16");

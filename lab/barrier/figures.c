@@ -47,8 +47,8 @@ static int figures_find_setting(const char *text)
     return 0;
 }
 
-/* Chart of the measured times: shapes with one rank a node over the number of nodes, or shapes with several
- * over the number of ranks. */
+/* Draws the measured times: shapes with one rank a node over the number of nodes, or shapes with several
+ * ranks a node over the number of ranks. */
 void barrier_chart_measured(const struct barrier_study *s, bool one_each, struct chart *c)
 {
     *c = (struct chart){.id = one_each ? "nodes" : "ranks",
@@ -104,7 +104,7 @@ static bool setting_uses_rdma(const struct barrier_setting *s)
     return strcmp(s->algorithm, "rdma") == 0;
 }
 
-/* The pairwise barrier by RDMA writes, the baseline of [Hoefler05 4.4]. */
+/* Whether the setting is the pairwise barrier by RDMA writes, the baseline of [Hoefler05 4.4]. */
 static bool setting_uses_pairwise_rdma(const struct barrier_setting *s)
 {
     return strcmp(s->algorithm, "rdma_pairwise") == 0;

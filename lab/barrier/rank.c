@@ -13,7 +13,7 @@ enum { PASSES_MAX = 64, PASSES_MIN = 4, COUNTED_BARRIERS = 16, WARM_UP_BARRIERS 
 struct candidate {
     int setting;
     MPI_Comm comm;
-    int batch; /* barriers */
+    int batch; /* barriers of one batch */
     double sample[PASSES_MAX];
     int samples;
 };
@@ -57,8 +57,8 @@ const char *barrier_setting_label(int setting)
     return setting == 0 ? "auto" : barrier_settings[setting].text;
 }
 
-/* False if n exceeds the number of other nodes: the barrier would be identical to the one with n = nodes -
- * 1. */
+/* False if parameter n of the algorithm is at least the number of nodes: the barrier would be identical to
+ * the one with n = nodes - 1. */
 static bool is_distinct_on_nodes(const struct barrier_setting *s, long nodes)
 {
     return s->parameter[0] <= 1 || s->parameter[0] < nodes ||
@@ -103,7 +103,7 @@ static double rank_count_operations(void)
            ib_counter("mcast_packets") + ib_counter("coll_barrier_wires");
 }
 
-/* Each setting has a communicator of its own; the barrier network works on MPI_COMM_WORLD only. */
+/* Opens a communicator for each setting; the barrier network works on MPI_COMM_WORLD only. */
 static void candidate_open_comm(const struct ib_rank *r, struct candidate *c)
 {
     c->comm = MPI_COMM_WORLD;
@@ -120,8 +120,8 @@ static void rank_measure_operations(struct ib_rank *r, struct candidate *c)
     const double bytes = ib_max_over_ranks(r, ib_counter("coll_bytes") - before);
     before = rank_count_operations();
     rank_time_barriers(c->comm, COUNTED_BARRIERS);
-    /* All operations of a barrier are counted when the next one begins, except for at most half a barrier,
-     * which rounding removes. */
+    /* The counters may miss operations of the last barrier that are still in progress: less than half a
+     * barrier, which disappears when the printed figure is rounded. */
     const double mine = (rank_count_operations() - before) / COUNTED_BARRIERS;
     const double most = ib_max_over_ranks(r, mine), all = ib_sum_over_ranks(r, mine);
     ib_report_figure(r, IB_COUNT, all, "messages/%s", label);
@@ -180,7 +180,7 @@ static void rank_run_study(struct ib_rank *r)
     for (int i = 0; i < n; i++)
         rank_measure_operations(r, &list[i]);
     rank_measure(r, list, n);
-    /* Whether frames were written to rings by RDMA, sent over the send/receive channel, or both. */
+    /* The two counters show whether frames used RDMA rings, the send/receive channel, or both. */
     ib_report_figure(r, IB_COUNT, ib_sum_over_ranks(r, ib_counter("ib_frames_sent")), "frames");
     ib_report_figure(r, IB_COUNT, ib_sum_over_ranks(r, ib_counter("ib_ring_frames_sent")), "ring_frames");
     rank_select_setting(r, 0);

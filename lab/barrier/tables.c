@@ -14,7 +14,8 @@ static void tables_print_number(double value, int width, int digits)
         printf(" %*.*f", width, digits, value);
 }
 
-/* Shape for table 2.1: the largest one with one rank a node, so that every message crosses the network. */
+/* Shape for [Hoefler05 table 2.1]: the largest shape with one rank a node, so that every message crosses
+ * the network. */
 static const struct barrier_shape *study_find_counted_shape(const struct barrier_study *s)
 {
     const struct barrier_shape *found = NULL;

@@ -18,7 +18,7 @@ const struct bcast_design bcast_designs[BCAST_DESIGNS] = {
 static const struct ib_topic *const topics[] = {&bcast_latency, &bcast_skew, &bcast_throughput, &bcast_cost};
 enum { NTOPICS = sizeof(topics) / sizeof(topics[0]) };
 
-/* The sources of the ranks' program, compiled with other MPI libraries. */
+/* Source files of the program that the ranks run, for compilation with other MPI libraries. */
 static const char *const peers[] = {"bench/pattern.c", "bench/measure.c", "bench/transports.c",   "cli/*.c",
                                     "lab/ib/*.c",      "lab/bcast/*.c",   "lab/programs/bcast.c", NULL};
 

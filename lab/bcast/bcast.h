@@ -10,7 +10,7 @@
 
 int bench_bcast_main(void (*draw)(const struct ib_curves *c, FILE *out), int argc, char **argv);
 
-/* The designs of the paper, by its names, as FISHPLATE_COLL names them. */
+/* The designs of [Liu04 chapter 7], by the paper's names. */
 enum { BCAST_ORIGINAL, BCAST_BASIC, BCAST_WINDOW, BCAST_COROOT, BCAST_AGGREGATE, BCAST_DESIGNS };
 #define BCAST_ALL ((1u << BCAST_DESIGNS) - 1)
 struct bcast_design {
@@ -42,21 +42,21 @@ struct bcast_figures {
     struct ib_figures *figures[BCAST_LINES]; /* NULL: not in the mask */
 };
 void bcast_run_jobs(struct ib_driver *d, const char *topic, unsigned mask, struct bcast_figures *f);
-/* Runs the jobs of Fishplate only, on `nodes` nodes. */
+/* As bcast_run_jobs, but on `nodes` nodes and without other MPI libraries. */
 void bcast_run_jobs_on_nodes(struct ib_driver *d, const char *topic, unsigned mask, int nodes,
                              struct bcast_figures *f);
 void bcast_figures_free(struct bcast_figures *f);
-/* Adds a line to the table with the multicast counters of Window's job. */
+/* Adds a remark with the multicast counters of the job with design BCAST_WINDOW. */
 void bcast_print_counters(struct ib_table *t, const struct bcast_figures *f);
 void bcast_add_columns(struct ib_table *t, const struct bcast_figures *f);
-/* Adds a row with one value of each job, multiplied by `factor`, and a point to the curves. */
+/* Adds one cell for each job, its figure times `factor`, to the table row, and a point to each curve. */
 void bcast_add_row(struct ib_table *t, const struct bcast_figures *f, struct ib_curves *c, int point,
                    double factor, int digits, const char *figure);
-/* Prints the best variant of Fishplate and the best other library at one point, and which libraries are
- * missing. */
+/* Adds remarks: the best multicast design compared with the best other library at one point, and the
+ * libraries that are missing. */
 void bcast_print_peers(struct ib_table *t, const struct ib_driver *d, const struct bcast_figures *f,
                        const char *figure, const char *where, bool higher);
-/* Improvement of `ours` over `original` in percent, computed as in the paper. */
+/* Improvement of `ours` over `original` in percent, by the paper's formula. */
 double bcast_gain_percent(double original, double ours);
 
 extern const struct ib_topic bcast_latency, bcast_skew, bcast_throughput, bcast_cost;

@@ -27,7 +27,7 @@ static double cost_clock_seconds(clockid_t which)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Seconds of one broadcast at the root: processor time and elapsed time. */
+/* Measures seconds of one broadcast at the root: processor time and elapsed time. */
 static void cost_time_pass(char *data, MPI_Comm among, bool is_root, double *processor, double *elapsed)
 {
     const struct timespec settle = {.tv_nsec = 3000000};

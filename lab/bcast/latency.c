@@ -27,7 +27,7 @@ static struct sizes latency_select_sizes(bool quick, bool large)
                  : (struct sizes){small_sizes, sizeof(small_sizes) / sizeof(small_sizes[0])};
 }
 
-/* One-way time in seconds of an empty message between the root and each receiver in turn. */
+/* Measures the one-way time in seconds of an empty message between the root and each receiver in turn. */
 static double latency_time_one_way(const struct ib_rank *r, int calls)
 {
     const int others = r->bench.size - 1, latency_run_rank = r->bench.rank;
@@ -46,7 +46,7 @@ static double latency_time_one_way(const struct ib_rank *r, int calls)
     return (MPI_Wtime() - start) / calls / 2;
 }
 
-/* Seconds of a broadcast and one receiver's answer. */
+/* Measures the seconds of a broadcast and the answer of one receiver. */
 static double latency_time_answered_broadcast(const struct ib_rank *r, char *data, int bytes, int calls)
 {
     const struct bench *bench = &r->bench;

@@ -21,7 +21,7 @@ static int skew_select_delays(bool quick, const long **list)
     return quick ? sizeof(quick_skews) / sizeof(quick_skews[0]) : sizeof(skews) / sizeof(skews[0]);
 }
 
-/* Sleeps, so that a late rank leaves its core to the others. */
+/* Sleeps instead of spinning, so that the other ranks can use the core. */
 static void skew_sleep(double us)
 {
     const struct timespec t = {.tv_nsec = (long)(us * 1e3)};
@@ -75,7 +75,7 @@ static void skew_print_tables(struct ib_driver *d)
         d, title, "Original grows with the skew, Window is not affected: 10 times better at 400 us.");
     struct ib_curves c = {
         .id = "7.7", .title = title, .x_name = "mean skew, us", .y_name = "us", .points = n};
-    const double *original = c.y[0], *window = c.y[1]; /* lines 0 and 1 of the jobs */
+    const double *original = c.y[0], *window = c.y[1]; /* curves 0 and 1: the two designs of the mask */
     char figure[32] = "";
     ib_table_add_column(t, "mean skew, us");
     bcast_add_columns(t, &f);

@@ -16,7 +16,7 @@ static int throughput_select_sizes(bool quick, const long **list)
     return quick ? sizeof(quick_sizes) / sizeof(quick_sizes[0]) : sizeof(sizes) / sizeof(sizes[0]);
 }
 
-/* Broadcasts per second, timed until the last rank has received all of them. */
+/* Measures broadcasts per second; the clock stops when the last rank has received all of them. */
 static double throughput_measure_rate(const struct ib_rank *r, char *data, long bytes, int calls)
 {
     MPI_Barrier(r->bench.comm);

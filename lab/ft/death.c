@@ -22,8 +22,8 @@ static double death_clock_ms(void)
     return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
 }
 
-/* The victim, connected to all others before, sends them the present time and ends. The others wait for a
- * second message, or enter a barrier, until the error is reported. */
+/* The last rank connects to all others, sends them the present time and kills itself. The others block in
+ * a second receive or in a barrier until MPI reports the error. */
 static void death_kill_last_rank(MPI_Comm comm, int rank, int size, int in_barrier, double *died)
 {
     if (rank == size - 1) {

@@ -20,7 +20,8 @@ static void step_exec_program(char **argv)
     _exit(127);
 }
 
-/* Counts until the program ends; returns the exit status of the program. */
+/* Single-steps the process between two SIGUSR2 and prints the number of instructions; returns the exit
+ * status of the process. */
 static int step_count_instructions(pid_t pid)
 {
     int status;

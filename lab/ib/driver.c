@@ -50,7 +50,7 @@ double ib_now_seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* mpiexec is in the folder of this program. */
+/* Expects mpiexec in the folder of this program. */
 bool ib_find_programs(struct ib_driver *d)
 {
     ssize_t n = readlink("/proc/self/exe", d->program, sizeof(d->program) - 1);

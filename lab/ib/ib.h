@@ -1,4 +1,4 @@
-/* ib.h: `fishplate-lab ib`: gains of the papers' designs, each figure beside the paper's own. A driver runs
+/* ib.h: `fishplate-lab ib`: gains of the papers' designs, each figure with the paper's. A driver runs
  * one job after another over virtual nodes, with the tunables that the job needs; the ranks of a job measure
  * and report figures by name to the driver. A topic is one file: the part of its ranks, and the tables of
  * their figures. Plain MPI and MPI_T; no header of the library.
@@ -23,7 +23,7 @@ struct ib_rank {
     char **argv;
 };
 
-/* The driver merges several runs of a job: lowest time, highest rate, last count */
+/* Kind of a figure: of several runs the driver keeps the lowest time, highest rate, last count. */
 enum ib_kind { IB_TIME = 't', IB_RATE = 'r', IB_COUNT = 'c' };
 
 struct ib_topic;
@@ -39,11 +39,11 @@ void ib_report_figure(const struct ib_rank *r, enum ib_kind kind, double value, 
 /* Start and stop reading counters, between MPI_Init and MPI_Finalize. */
 void ib_counters_start(void);
 void ib_counters_stop(void);
-/* Value of a counter of the library since it was started; -1: the library has no counter of that name. */
+/* Increase of a library counter since ib_counters_start; -1: the library has no counter of this name. */
 double ib_counter(const char *name);
-double ib_resident_bytes(void);                              /* resident memory of this process in bytes */
-double ib_max_over_ranks(const struct ib_rank *r, double x); /* maximum over all ranks */
-double ib_sum_over_ranks(const struct ib_rank *r, double x); /* sum over all ranks */
+double ib_resident_bytes(void); /* resident memory of this process in bytes */
+double ib_max_over_ranks(const struct ib_rank *r, double x);
+double ib_sum_over_ranks(const struct ib_rank *r, double x);
 
 /* ---- the driver ---- */
 
@@ -52,7 +52,7 @@ struct ib_peers;
 
 /* A command whose topics are measured by this driver: `fishplate-lab ib`, `fishplate-lab rails`. */
 struct ib_command {
-    const char *name; /* "ib" */
+    const char *name; /* sub-command, such as "ib" */
     const struct ib_topic *const *topics;
     int ntopics;
     void (*usage)(void);
@@ -62,7 +62,7 @@ struct ib_command {
     const char *const *peers;
 };
 
-/* Curves over one axis; a function of the caller draws them. */
+/* Curves with common x values, which ib_driver.draw writes as SVG. */
 enum { IB_CURVES = 8, IB_POINTS = 64 };
 struct ib_curves {
     const char *id, *title, *x_name, *y_name;
@@ -77,14 +77,14 @@ struct ib_driver {
     const char *svg;                                    /* folder, or NULL */
     struct json document;
     unsigned wanted;     /* bit i: topic i is selected */
-    const char *command; /* "ib": ranks run `fishplate bench <command> rank` */
+    const char *command; /* "ib": each rank runs `PROGRAM ib rank TOPIC` */
     bool quick, json, no_peers;
     int repeat;
     char program[4096], mpiexec[4096];
     int cores;
     int jobs, failures, tables;
     double started;
-    bool terminal; /* progress on one line */
+    bool terminal; /* standard error is a terminal: progress overwrites one line */
     char doing[128];
     char adapter[256];      /* device of the last job */
     struct ib_peers *peers; /* NULL: the command compares with no other libraries */
@@ -102,18 +102,18 @@ struct ib_job {
     const struct ib_peer *peer; /* other MPI library that runs the job; NULL: Fishplate */
 };
 
-double ib_now_seconds(void);                /* seconds */
+double ib_now_seconds(void);
 bool ib_find_programs(struct ib_driver *d); /* false: not found, and an error was printed */
 
-/* Runs a job several times and returns its merged figures: never NULL, but empty after a failure. The format
- * gives the arguments of the ranks. */
+/* Runs a job several times and returns its merged figures: never NULL, but empty after a failure. `args`
+ * is the format of the arguments of the ranks. */
 struct ib_figures *ib_run_job(struct ib_driver *d, const struct ib_job *job, const char *args, ...)
     IB_FORMAT(3);
-/* NAN if there is no such figure */
+/* NAN: the job reported no figure of this name */
 double ib_find_figure(const struct ib_figures *f, const char *name, ...) IB_FORMAT(2);
 void ib_figures_free(struct ib_figures *f);
 
-/* The whole command: options, topics, and the part that runs in the ranks. */
+/* Main function of a command: parses options, runs the selected topics or, in a rank, the measurement. */
 int ib_command_main(const struct ib_command *command, struct ib_driver *d, int argc, char **argv);
 /* Prints the part of the usage text that describes the options. */
 void ib_print_options(const struct ib_command *command);

@@ -129,7 +129,7 @@ static void memory_print_stage(struct ib_driver *d, struct ib_figures *f[SIZES_M
 
 static void barrier_print_table(struct ib_driver *d, int nsizes)
 {
-    static const int shown[] = {0, 1, 3}; /* indices in `connect_modes`; rings make no difference here */
+    static const int shown[] = {0, 1, 3}; /* indices in `connect_modes`; rings do not affect a barrier */
     struct ib_table *t = ib_table_open(d,
                                        "A program that only calls MPI_Barrier: MiB registered for frames, "
                                        "connections, resident [Liu04 fig. 9.13]",

@@ -20,7 +20,8 @@
 #define OPEN  "--allow-run-as-root --oversubscribe --bind-to none --mca pml "
 #define LIMIT "120" /* seconds: time limit of one job */
 
-/* The measuring program of each library; two transports of one library share it. */
+/* Other MPI libraries with the transport that each entry measures; entries of one library share the
+ * compiled program. */
 static const struct known {
     const char *name, *vendor, *options, *settings;
 } known[IB_PEERS] = {

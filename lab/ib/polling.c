@@ -18,8 +18,8 @@ static void polling_probe(void *arg, int n)
     }
 }
 
-/* The peer sends messages, after which rank 0 adds it to the polling set, and then more messages, by which
- * the peer learns of its ring. */
+/* Exchanges messages with a peer in two rounds: in the first, rank 0 adds the peer to the polling set; in
+ * the second, the peer learns the address of its ring. */
 static void polling_add_peer(int peer)
 {
     int word = 1;

@@ -10,7 +10,7 @@
 
 #include "ib.h"
 
-/* The counters are started before MPI_Init, so that they include the connections that MPI_Init opens. */
+/* The counters include the connections that MPI_Init opens, because reading starts before MPI_Init. */
 static struct counter {
     const char *name;
     MPI_T_pvar_handle handle;

@@ -13,8 +13,8 @@
 static const size_t sizes[] = {1 * KI, 2 * KI, 4 * KI, 8 * KI, 16 * KI, 32 * KI, 64 * KI, 256 * KI};
 enum { NSIZES = sizeof(sizes) / sizeof(sizes[0]), QUICK_STEP = 4, AT_ONCE = 4 };
 
-/* PUTNR gives the last byte of an offered receive this value (src/p2p/rendezvous_put.c): the worst case is a
- * message that ends with it. */
+/* PUTNR stores this value in the last byte of a receive buffer that it offers (src/p2p/rendezvous_put.c);
+ * the worst case is a message whose last byte has this value. */
 enum { PUTNR_CONSTANT = 0 };
 
 struct bowtie {
@@ -41,7 +41,7 @@ static void rendezvous_bowtie(void *arg, int n)
     }
 }
 
-/* The paper's loop (4.2.2): four partners at a time. */
+/* All-to-all exchange with four partners at a time, as in [Takagi13 4.2.2]. */
 static void rendezvous_all_to_all(void *arg, int n)
 {
     struct bowtie *t = arg;
@@ -67,7 +67,7 @@ static void check_bowtie(struct ib_rank *r, struct bowtie *t)
         memset(t->in, (int)round, bytes);
         rendezvous_bowtie(t, 1);
         r->bench.errors += bench_check(t->in, bytes - 1, 2 * round + (unsigned)t->peer);
-        const char last = t->change ? (char)t->turn : PUTNR_CONSTANT; /* both ends count the same turns */
+        const char last = t->change ? (char)t->turn : PUTNR_CONSTANT; /* both ranks count alike */
         r->bench.errors += t->in[bytes - 1] != last;
     }
 }
@@ -133,9 +133,9 @@ static double rendezvous_speedup(struct ib_figures *a, struct ib_figures *b)
     return most;
 }
 
-/* Put and putnr are faster because the sender does not notify the receiver. The share of notified messages
- * shows whether this held in the measurement: if ranks share cores, the library polls for the last byte only
- * if LAST_BYTE_POLL is set. */
+/* Put and putnr are faster only if the sender does not notify the receiver, so the share of notified
+ * messages is printed: if ranks share cores, the library polls for the last byte only if LAST_BYTE_POLL is
+ * set. */
 static void rendezvous_print_polling(struct ib_table *t, const struct ib_driver *d, int ranks,
                                      const struct ib_figures *putnr, const struct ib_figures *put)
 {

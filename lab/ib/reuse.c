@@ -23,7 +23,7 @@ enum {
 
 struct round {
     int me, iterations, percent, bytes;
-    char *out, *in; /* 1 + iterations buffers each; buffer 0 is the reused one */
+    char *out, *in; /* 1 + iterations buffers each; buffer 0 is sent again and again */
 };
 
 static size_t reuse_buffer_offset(const struct round *t, int i)
@@ -116,7 +116,7 @@ static void reuse_run_rank(struct ib_rank *r)
                              "bw.%zu.%d", sizes[z], t.percent);
             hits = ib_counter("reg_hits") - hits;
             misses = ib_counter("reg_misses") - misses;
-            if (hits + misses >= t.iterations) /* eager messages register nothing */
+            if (hits + misses >= t.iterations) /* omitted for eager messages, which register no memory */
                 ib_report_figure(r, IB_COUNT, 100 * hits / (hits + misses), "hits.%zu.%d", sizes[z],
                                  t.percent);
         }
@@ -143,8 +143,8 @@ static void reuse_print_shares(struct ib_driver *d, const struct ib_figures *f, 
 static const char *const protocols[] = {"rput", "get", "pipe", "auto"};
 enum { RPUT = 0, PIPE = 2, NPROTOCOLS = sizeof(protocols) / sizeof(protocols[0]) };
 
-/* Adds one row: `hcas` for mpiexec, or NULL for the adapters as they are. us[]: time from new buffers for
- * each protocol. */
+/* Adds one row: `hcas` is the value of mpiexec -hcas, NULL without the option; us[] receives the time from
+ * new buffers for each protocol. */
 static void reuse_add_row(struct ib_driver *d, struct ib_table *t, const char *hcas, double us[NPROTOCOLS])
 {
     for (int w = 0; w < NPROTOCOLS; w++) {
@@ -158,8 +158,8 @@ static void reuse_add_row(struct ib_driver *d, struct ib_table *t, const char *h
     }
 }
 
-/* softib pins no pages; a setting adds the time that a driver takes to pin one. Other adapters are measured
- * unchanged. */
+/* softib pins no pages, so a setting of softib adds the time that a driver takes to pin a page. Other
+ * adapters are measured unchanged. */
 static void reuse_print_protocols(struct ib_driver *d)
 {
     static const int pins[] = {100, 500};

@@ -130,7 +130,7 @@ static void exec_job(struct ib_driver *d, const struct ib_job *job, char *args)
     _exit(127);
 }
 
-/* Reads the output of the job's rank 0: figures; other lines go to the user. */
+/* Reads the output of the job's rank 0: stores figures and prints all other lines. */
 static void run_read_output(struct ib_driver *d, FILE *in, struct ib_figures *f)
 {
     char line[512], name[NAME_MAX_LEN], kind;

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "adi.h"
 
-/* Fills the layers of the neighbours' points as well, so that no message is needed. */
+/* Sets u at all points including the ghost layers, so that no message is needed. */
 static void adi_fill(const struct adi_grid *g, bool exact)
 {
     for (int i = 0; i < g->side; i++) {

@@ -9,9 +9,9 @@
 #include "gas.h"
 #include "kernels.h"
 
-enum { ADI_POINTS_MIN = 3 }; /* points of a cell in a direction */
+enum { ADI_POINTS_MIN = 3 }; /* fewest points of a cell in a direction */
 
-/* One cell: a box of points surrounded by two layers of the neighbours' points. */
+/* One cell: a box of points surrounded by two ghost layers, copies of points of the neighbouring cells. */
 struct adi_cell {
     int at[3]; /* position of the cell in the cube of cells */
     int first[3], count[3];
@@ -20,17 +20,17 @@ struct adi_cell {
 };
 
 struct adi_grid;
-/* One line of a cell's points. `first` and `stride` are in points; point i of the line is the (global + i)-th
- * of the mesh. */
+/* One line of points of a cell. `first` and `stride` are in points; point i of the line is point global +
+ * i of the mesh. */
 struct adi_line {
     const struct adi_cell *cell;
     size_t first, stride;
     int from, to, global, direction;
 };
 
-/* Solves the equation systems along a line. Both functions work on the part of a line within one cell.
- * `carry` holds the values of the preceding cell (zeros at the beginning of the line) and receives the values
- * for the next cell. */
+/* Method to solve the equation systems along a line; each call handles the part of the line in one cell.
+ * `carry` holds the values of the preceding cell (zeros at the beginning of the line) and receives the
+ * values for the next cell. */
 struct adi_method {
     int saved;    /* doubles saved for each point */
     int up, down; /* doubles that a line carries from cell to cell, forward and backward */
@@ -38,7 +38,7 @@ struct adi_method {
     void (*substitute)(const struct adi_grid *g, const struct adi_line *l, double *carry);
 };
 
-extern const struct adi_method bt_method, sp_method; /* bt_solve.c, sp_solve.c */
+extern const struct adi_method bt_method, sp_method; /* defined in bt_solve.c and sp_solve.c */
 
 /* One rank's part. The cube is cut into side^3 cells; a rank has `side` of them, one in every slab of every
  * direction. All ranks therefore have a cell to solve in each slab that a sweep crosses, and the cells that
@@ -55,7 +55,7 @@ struct adi_grid {
     double *receive[2];
 };
 
-/* adi_grid.c */
+/* Functions of adi_grid.c. */
 int adi_ranks_per_side(int ranks); /* square root of the number of ranks; 0: it is no square */
 void adi_grid_open(struct adi_grid *g, struct kernel_run *run, const struct adi_method *method, int n,
                    double dt);
@@ -65,16 +65,17 @@ static inline size_t adi_stride(const struct adi_cell *c, int d) /* in points */
     size_t x = (size_t)(c->count[0] + 2 * GAS_GHOST), y = (size_t)(c->count[1] + 2 * GAS_GHOST);
     return d == 0 ? 1 : d == 1 ? x : x * y;
 }
-/* Index of point p, counted from the first point of the cell; coordinate -2 is a neighbour's point. */
+/* Index of point p, counted from the first point of the cell; a coordinate of -2 is in the ghost layer. */
 static inline size_t adi_point_index(const struct adi_cell *c, const int p[3])
 {
     return (size_t)(p[0] + GAS_GHOST) + (size_t)(p[1] + GAS_GHOST) * adi_stride(c, 1) +
            (size_t)(p[2] + GAS_GHOST) * adi_stride(c, 2);
 }
-/* Range of the points that are computed, not given, in coordinates of the cell. */
+/* Range of the inner points of a cell, in coordinates of the cell; boundary points of the cube have fixed
+ * values and are excluded. */
 void adi_inner_range(const struct adi_grid *g, const struct adi_cell *c, int from[3], int to[3]);
-/* Iterates over the same points row by row along x: p is the first point of a row. for (struct adi_rows r =
- * adi_rows(g, c); adi_rows_remain(&r); adi_rows_next(&r)) */
+/* Iterates over the rows of inner points along x; p is the first point of a row. Usage: for (struct
+ * adi_rows r = adi_rows(g, c); adi_rows_remain(&r); adi_rows_next(&r)) */
 struct adi_rows {
     int from[3], to[3], p[3];
 };
@@ -101,14 +102,14 @@ static inline size_t adi_rows_length(const struct adi_rows *r) /* in points */
 {
     return (size_t)(r->to[0] - r->from[0]);
 }
-void adi_exchange(const struct adi_grid *g, struct kernel_run *run); /* neighbours' points of u */
+void adi_exchange(const struct adi_grid *g, struct kernel_run *run); /* updates the ghost layers of u */
 void adi_compute_residual(const struct adi_grid *g);                 /* rhs = R(u) - force */
 void adi_compute_norm(const struct adi_grid *g, struct kernel_run *run, bool error, double out[GAS_M]);
 
 /* adi_sweep.c: multiplies rhs by the inverse of direction d's matrix. */
 void adi_solve_direction(const struct adi_grid *g, struct kernel_run *run, int d);
 
-/* adi.c */
+/* Functions of adi.c. */
 struct adi_problem {
     int n, iterations;
     double dt;

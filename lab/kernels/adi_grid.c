@@ -56,7 +56,7 @@ void adi_grid_open(struct adi_grid *g, struct kernel_run *run, const struct adi_
     }
     for (int z = 0; z < side; z++)
         adi_cell_open(g, run, z);
-    /* Largest message: the faces of all cells but one, or the carried values of all lines of a cell. */
+    /* Largest message: the faces of side - 1 cells, or the carried values of all lines of a cell. */
     size_t face = (size_t)(n / side + 1) * (size_t)(n / side + 1);
     size_t most = face * GAS_M * GAS_GHOST * (size_t)side;
     size_t carried = face * (size_t)(method->up > method->down ? method->up : method->down);

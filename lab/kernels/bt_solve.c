@@ -43,12 +43,13 @@ static void bt_solve_subtract(const double a[BT_BLOCK], const double c[BT_BLOCK]
         }
 }
 
-/* Derivatives at a point. A line needs the derivatives of three points at a time. */
+/* Derivative blocks at a point. A row of the system needs the blocks of three consecutive points. */
 struct blocks {
     double flux[GAS_M][GAS_M], twice[GAS_M][GAS_M];
 };
 
-/* One row of the system: the blocks of the preceding point, of the point itself and of the next point. */
+/* Makes one row of the system: blocks a of the preceding point, b of the point itself, c of the next
+ * point. */
 static void bt_make_row(const struct adi_grid *g, const struct blocks *before, const struct blocks *at,
                         const struct blocks *after, double a[BT_BLOCK], double b[BT_BLOCK],
                         double c[BT_BLOCK])
@@ -62,8 +63,8 @@ static void bt_make_row(const struct adi_grid *g, const struct blocks *before, c
         }
 }
 
-/* `carry`: block and vector of the last point of the preceding cell; replaced by those of this cell. Zeros
- * before the first point, whose value is given. */
+/* `carry`: block and vector of the last point of the preceding cell; replaced by block and vector of the
+ * last point of this cell. Zeros before the boundary point, whose value is fixed. */
 static void bt_solve_eliminate(const struct adi_grid *g, const struct adi_line *l, double *carry)
 {
     const struct adi_cell *cell = l->cell;
@@ -90,7 +91,8 @@ static void bt_solve_eliminate(const struct adi_grid *g, const struct adi_line *
     }
 }
 
-/* `carry`: vector of the first point of the next cell; replaced by that of this cell. */
+/* `carry`: vector of the first point of the next cell; replaced by the vector of the first point of this
+ * cell. */
 static void bt_solve_substitute(const struct adi_grid *g, const struct adi_line *l, double *carry)
 {
     (void)g;

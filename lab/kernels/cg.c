@@ -71,7 +71,8 @@ static void cg_grid_make(struct grid *g, struct kernel_run *run)
     g->cut = cg_part_begin(n, column_there, g->wide) - g->shape.row0;
     cg_matrix_make(run, &g->shape, &g->matrix);
     g->product = kernel_alloc(run, (size_t)g->matrix.rows * sizeof(double));
-    /* one entry more than rows: sums of two values need two */
+    /* One entry more than rows: cg_sum_along_row also sums vectors of 2 values, even if the rank has one
+     * row. */
     g->other = kernel_alloc(run, ((size_t)g->matrix.rows + 1) * sizeof(double));
 }
 

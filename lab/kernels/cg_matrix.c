@@ -28,7 +28,7 @@ static int sparse_find_place(const struct sparse *v, int at)
     return -1;
 }
 
-/* The random vector of row `row`: random entries at distinct random places, and 1/2 at the row itself. */
+/* Draws the random vector of row `row`: random values at distinct random places, and 1/2 at place `row`. */
 static void sparse_draw_row(struct sparse *v, const struct cg_shape *shape, int row, uint64_t *seed)
 {
     int range = 1;
@@ -97,7 +97,7 @@ static int compare_by_column(const void *a, const void *b)
     return (x->column > y->column) - (x->column < y->column);
 }
 
-/* Sorts each row and adds the entries of the same column. */
+/* Sorts the entries of each row by column and adds entries of the same column. */
 static void cg_matrix_compress(const struct builder *b, const int64_t *begin, struct cg_matrix *out)
 {
     int64_t at = 0;

@@ -70,7 +70,7 @@ static void graph_build_black_hole(struct traffic_graph *g, int sources)
     }
 }
 
-/* The same tree with every arc and the order of the tasks reversed. */
+/* Builds the graph of graph_build_black_hole with every arc and the order of the tasks reversed. */
 static void graph_build_white_hole(struct traffic_graph *g, int sinks)
 {
     struct traffic_graph tree = {.count = 0};
@@ -141,7 +141,7 @@ static struct features features_generate(struct kernel_run *run, int task)
     return f;
 }
 
-/* Stretches f to `length` samples; each inner value is divided among the places that it covers. */
+/* Stretches f to `length` samples: each inner value is divided among the samples that replace it. */
 static void features_resample(struct kernel_run *run, struct features *f, int length)
 {
     double *values = kernel_alloc(run, (size_t)length * sizeof(*values));
@@ -167,8 +167,8 @@ static double sample_distance(const struct features *a, const struct features *b
     return sum;
 }
 
-/* Replaces every inner sample of a by the nearest of three samples of b: at the same place, before it, after
- * it. Samples of a before the current one have their new values already. */
+/* Replaces every inner sample of a by a weighted sample of b: the nearest of those at the same place,
+ * before it and after it. */
 static void features_filter(struct kernel_run *run, struct features *a, struct features *b, int task)
 {
     const double weight = (double)(task + 1) / (task + 2);

@@ -65,7 +65,7 @@ struct transform {
     struct kernel_run *run;
     int nx, ny, nz;
     int planes, z0, lines, y0;
-    size_t points; /* points of this rank, the same number in both orders */
+    size_t points; /* points of this rank; the number is the same in planes and in lines */
     struct complex *wave, *work, *scratch, *turn;
     struct complex *roots[3]; /* exp(-2 pi i k / n) for each dimension */
     double *factor;           /* factor of each wave for one time step */
@@ -261,13 +261,13 @@ static void run_ft(struct kernel_run *run, struct kernel_result *out)
     }
     kernel_stop(run, started, out);
     double total = (double)t.nx * t.ny * t.nz;
-    /* A transform of N points takes 5 N log2 N operations, a time step 2 N. */
+    /* A transform of N points counts as 5 N log2 N operations, a time step as 2 N. */
     out->amount = (5 * total * log2(total) * (iterations + 1) + 2 * total * iterations) * 1e-6;
     free(now);
     ft_close(&t);
 }
 
-/* Every rank needs at least one plane in both orders. */
+/* Every rank needs at least one plane of z and one plane of y. */
 static bool ft_accepts_ranks(int ranks, enum kernel_class class)
 {
     return kernel_is_power_of_two(ranks) && ranks <= classes[class].n[1] && ranks <= classes[class].n[2];

@@ -157,7 +157,7 @@ void gas_speeds(const double u[GAS_M], int direction, struct gas_speeds *out)
     out->spread = gas_damping[direction] + k1 * k5 * k3 * k4 / u[0];
 }
 
-/* Wave 0 changes the density, waves 1 and 2 shear the gas across direction d, waves 3 and 4 are sound. */
+/* Wave 0 changes the density, waves 1 and 2 shear the gas across the direction, waves 3 and 4 are sound. */
 void gas_to_waves(const double u[GAS_M], int direction, const double change[GAS_M], double waves[GAS_M])
 {
     const int d = direction, e = (d + 1) % 3, f = (d + 2) % 3;

@@ -8,29 +8,29 @@
 #include <stddef.h>
 
 enum {
-    GAS_M = 5,
-    GAS_GHOST = 2
-}; /* values at a point; layers of neighbours' points that a line needs at each end */
+    GAS_M = 5,    /* values at a point */
+    GAS_GHOST = 2 /* layers of neighbours' points that a line needs at each end */
+};
 
 #define GAS_SMOOTH 0.25 /* coefficient of the fourth differences */
 
-/* gas.c */
-void gas_exact_solution(const double at[3],
-                        double u[GAS_M]); /* the prescribed solution; coordinates from 0 to 1 */
+/* Functions of gas.c. */
+/* The prescribed solution at a point with coordinates from 0 to 1. */
+void gas_exact_solution(const double at[3], double u[GAS_M]);
 double gas_pressure(const double u[GAS_M]);
 void gas_flux(const double u[GAS_M], int direction, double out[GAS_M]); /* convective terms */
-/* terms that are differentiated twice */
+/* Values whose second differences are the viscous terms. */
 void gas_viscous_terms(const double u[GAS_M], int direction, double out[GAS_M]);
 extern const double gas_damping[3]; /* coefficients of the second differences, by direction */
 /* sum += effect of a change v of a neighbour with state u on a point: t2 times the derivative of the flux,
  * minus t1 times that of the viscous terms. */
 void gas_add_coupling(const double u[GAS_M], const double v[GAS_M], int direction, double t1, double t2,
                       double sum[GAS_M]);
-/* The same derivatives as blocks: of the flux and of the viscous terms. */
+/* Derivatives of the flux and of the viscous terms at a point as 5 x 5 blocks. */
 void gas_derivative_blocks(const double u[GAS_M], int direction, double flux[GAS_M][GAS_M],
                            double twice[GAS_M][GAS_M]);
-/* Overwrites b with the solution for the block of the point itself. The block is lower triangular: density
- * depends on density, momenta on density, energy on all values. */
+/* Solves D x = b and stores x in b; D is the block that the implicit scheme has for the point itself. D is
+ * lower triangular: density depends on density, momenta on density, energy on all values. */
 void gas_solve_point(const double u[GAS_M], double t1, double b[GAS_M]);
 
 /* Speeds of the five waves along a direction: three move with the gas, two move relative to it at plus and

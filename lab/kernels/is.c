@@ -19,8 +19,8 @@ static const struct {
     int log2_keys, log2_range;
     int64_t at[PROBES], rank[PROBES];
     int sign[PROBES];
-    int late;       /* the offset of a rank counts iterations from this one */
-    bool late_down; /* `late` applies to falling ranks too */
+    int late;       /* expected rank: rank + sign * (iteration - late) */
+    bool late_down; /* `late` applies also if the sign is negative */
 } classes[CLASS_COUNT] = {
     [CLASS_S] =
         {16, 11, {48427, 17148, 23627, 62548, 4431}, {0, 18, 346, 64917, 65463}, {1, 1, 1, -1, -1}, 0, false},
@@ -54,7 +54,8 @@ struct sort {
     int32_t *keys, *sorted, *received;
     int64_t capacity;       /* capacity of `received` in keys */
     int64_t received_count; /* number of keys in `received` */
-    /* number of keys with each value from low to high - 1, this rank's range after the exchange */
+    /* for each value from low to high - 1, this process's range after the exchange: number of keys,
+     * finally their running sum */
     int32_t *counts;
     int low, high;
     int64_t below; /* number of keys on lower ranks after the exchange */
@@ -140,7 +141,7 @@ static void is_exchange(struct sort *s, const int64_t *mine, const int *begins, 
                   s->run->comm);
 }
 
-/* One iteration: afterwards the rank that holds a key's range knows the rank of the key. */
+/* One iteration: afterwards each process knows the ranks of the keys in its range. */
 static void is_rank_keys(struct sort *s, int *lists)
 {
     int64_t mine[BUCKETS], filled[BUCKETS];
@@ -161,7 +162,7 @@ static void is_rank_keys(struct sort *s, int *lists)
         s->counts[k] += s->counts[k - 1];
 }
 
-/* Number of correct probes among those whose keys lie in this rank's range. */
+/* Number of correct ranks among the probed keys that lie in this process's range. */
 static int is_count_correct_probes(struct sort *s, const int32_t *probes, int iteration)
 {
     int right = 0;

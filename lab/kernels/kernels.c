@@ -54,7 +54,7 @@ static const struct cli_option options[] = {
                   "nothing on standard output; the exit status is 0 if results verify"),
     {.names = "--npb",
      .value = "DIR",
-     .help = "build and run the original suite too; see --npb DIR --help"}, /* npb.c */
+     .help = "build and run the original suite too; see --npb DIR --help"}, /* implemented in npb.c */
     CLI_END};
 
 static void print_usage(void)

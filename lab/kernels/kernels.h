@@ -14,7 +14,7 @@
 
 enum kernel_class { CLASS_S, CLASS_W, CLASS_A, CLASS_B, CLASS_COUNT };
 
-/* One run of one kernel. */
+/* State of one run of one kernel. */
 struct kernel_run {
     MPI_Comm comm;
     int rank, size;
@@ -45,9 +45,9 @@ extern const struct kernel kernel_ep, kernel_is, kernel_cg, kernel_mg, kernel_ft
 int bench_kernels_main(const struct bench_host *host, int argc, char **argv);
 
 /* support.c: functions that the kernels share. */
-void *kernel_alloc(struct kernel_run *run,
-                   size_t bytes); /* zeroed; prints an error and ends the job if memory is exhausted */
-double kernel_start(struct kernel_run *run); /* barrier, then the present time */
+/* Returns zeroed memory; prints an error and ends the job if memory is exhausted. */
+void *kernel_alloc(struct kernel_run *run, size_t bytes);
+double kernel_start(struct kernel_run *run); /* executes a barrier and returns MPI_Wtime */
 void kernel_stop(struct kernel_run *run, double started, struct kernel_result *out);
 /* prints a progress line on rank 0 every five seconds */
 void kernel_progress(struct kernel_run *run, int done, int of);
@@ -61,7 +61,7 @@ struct kernel_plane {
 /* false: some ranks would have fewer than `least` points in a direction */
 bool kernel_divide_plane(int ranks, int n, int least, int out[2]);
 void kernel_plane_open(struct kernel_plane *p, const struct kernel_run *run, int n);
-/* Records the largest error; the result is verified while no error exceeds the bound. */
+/* Records the largest relative error; the result counts as verified while no error exceeds the bound. */
 void kernel_verify_value(struct kernel_result *out, double value, double expected, double bound);
 
 #endif

@@ -51,7 +51,7 @@ static const double omega = 1.2;
 
 /* ---- Initial values ---- */
 
-/* Sets the exact solution everywhere or only on the faces, also in the neighbours' layers, so that no message
+/* Sets the exact solution everywhere or only on the faces, including the ghost layers, so that no message
  * is needed. */
 static void lu_fill(const struct lu_grid *g, double *field, bool exact)
 {
@@ -67,7 +67,7 @@ static void lu_fill(const struct lu_grid *g, double *field, bool exact)
 
 /* ---- The sweeps ---- */
 
-/* `side`: -1 uses the preceding neighbours, 1 the following ones. */
+/* Relaxes one point with its preceding (side = -1) or following (side = 1) neighbours. */
 static void lu_relax_point(const struct lu_grid *g, int i, int j, int k, int side)
 {
     const double t1 = g->dt / (g->mesh.step * g->mesh.step), t2 = g->dt / (2 * g->mesh.step);
@@ -84,7 +84,7 @@ static void lu_relax_point(const struct lu_grid *g, int i, int j, int k, int sid
         v[m] = side < 0 ? sum[m] : v[m] - sum[m];
 }
 
-/* Copies the line of points of a plane at the side towards direction d to or from a buffer. */
+/* Copies the line of points of plane k with coordinate `at` in direction d to or from a buffer. */
 static void lu_copy_line(const struct lu_grid *g, double *buffer, int d, int at, int k, bool out)
 {
     for (int a = 0; a < g->plane.count[1 - d]; a++, buffer += GAS_M) {

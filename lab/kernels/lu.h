@@ -7,9 +7,9 @@
 #include "gas.h"
 #include "kernels.h"
 
-enum { LU_POINTS_MIN = 3 }; /* points of a rank in a direction: neighbours need two of them */
+enum { LU_POINTS_MIN = 3 }; /* fewest points of a rank in a direction; a neighbour needs two of them */
 
-/* One rank's part: all of z, a block of x and y, with two layers of the neighbours' points around it. */
+/* Part of the cube on one rank: all of z, a block of x and y, surrounded by two ghost layers in x and y. */
 struct lu_grid {
     struct gas_mesh mesh;
     struct kernel_plane plane; /* x and y */
@@ -18,11 +18,11 @@ struct lu_grid {
     double *faces; /* buffer of sent and received faces */
 };
 
-/* lu_grid.c */
+/* Functions of lu_grid.c. */
 void lu_grid_open(struct lu_grid *g, struct kernel_run *run, int n, double dt);
 void lu_grid_close(struct lu_grid *g);
-/* Index of point (i, j, k): i and j are relative to this rank's first point, -2 is a neighbour's; k is that
- * of the whole grid. */
+/* Index of point (i, j, k): i and j are relative to this rank's first point, and -2 is in the ghost layer;
+ * k counts from the beginning of the whole grid. */
 static inline size_t lu_index(const struct lu_grid *g, int i, int j, int k)
 {
     return (((size_t)k * (size_t)(g->plane.count[1] + 2 * GAS_GHOST) + (size_t)(j + GAS_GHOST)) *
@@ -31,8 +31,8 @@ static inline size_t lu_index(const struct lu_grid *g, int i, int j, int k)
            GAS_M;
 }
 void lu_exchange(const struct lu_grid *g, struct kernel_run *run, double *field);
-/* Range of the points that are computed, not given: 1 to n - 2 of the whole grid, in coordinates of this
- * rank. */
+/* Range of the inner points, 1 to n - 2 of the whole grid, in coordinates of this rank; boundary points
+ * have fixed values and are excluded. */
 struct lu_box {
     int from[3], to[3];
 };

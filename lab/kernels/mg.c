@@ -1,6 +1,6 @@
 /* mg.c: multigrid: four or twenty V-cycles for the Poisson equation on a periodic cube, with twenty point
- * charges [NPB94]. Faces of all sizes, from 512 KiB to a few bytes, to six neighbours; the coarse levels are
- * all latency.
+ * charges [NPB94]. Ranks exchange faces of all sizes, from 512 KiB to a few bytes, with six neighbours;
+ * latency determines the time of the coarse levels.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -32,11 +32,11 @@ struct multigrid {
     struct mg_grid grid[MG_LEVELS_MAX];
     double *u[MG_LEVELS_MAX], *r[MG_LEVELS_MAX]; /* solution and residual */
     double *v;                                   /* the charges */
-    double *edge, *corner; /* for one line: sums of the four nearest lines, and of the four diagonal ones */
+    double *edge, *corner; /* for one line: sums of the four nearest lines, and of the four diagonal lines */
 };
 
-/* Sums over the four lines next to line (y, z) and over the four diagonal ones. A 27-point stencil uses each
- * sum three times instead of computing it three times. */
+/* Sums the four lines next to line (y, z), and the four diagonal lines. A 27-point stencil uses each sum
+ * three times instead of computing it three times. */
 static void mg_sum_lines(struct multigrid *m, const struct mg_grid *g, const double *v, int y, int z)
 {
     const double *c = &v[mg_index(g, -1, y, z)];
@@ -111,8 +111,8 @@ static void mg_restrict_residual(struct multigrid *m, int fine)
     mg_exchange(c, m->r[fine - 1]);
 }
 
-/* Adds the solution of the coarser level, whose points are the odd points of the finer one; between them the
- * mean is added. */
+/* Adds the solution of the coarser level to the finer level: coarse points are the odd points of the finer
+ * level; points between them get the mean. */
 static void mg_interpolate(struct multigrid *m, int fine)
 {
     const struct mg_grid *f = &m->grid[fine], *c = &m->grid[fine - 1];
@@ -123,8 +123,8 @@ static void mg_interpolate(struct multigrid *m, int fine)
     /* The layers of the neighbours, -1 and n, follow from the coarse layers without an exchange. */
     for (int z = -1; z <= f->n[2]; z++)
         for (int y = -1; y <= f->n[1]; y++) {
-            /* an even line lies between two coarse lines; an odd line coincides with one, which is used
-             * twice */
+            /* An even line lies between two coarse lines; an odd line coincides with a coarse line, which
+             * is used twice. */
             const int cy = first[1] + (y + 1) / 2 - (y % 2 != 0), cz = first[2] + (z + 1) / 2 - (z % 2 != 0);
             const double *in = &m->u[fine - 1][mg_index(c, first[0], cy, cz)];
             ptrdiff_t row = y % 2 ? 0 : -(ptrdiff_t)c->row, plane = z % 2 ? 0 : -(ptrdiff_t)c->plane;
@@ -149,7 +149,7 @@ static void mg_clear(struct multigrid *m, int level)
     memset(m->u[level], 0, mg_block_doubles(&m->grid[level]) * sizeof(double));
 }
 
-/* One V-cycle, then the residual. */
+/* Executes one V-cycle and computes the residual. */
 static void mg_cycle(struct multigrid *m)
 {
     for (int k = m->top; k > 1; k--)

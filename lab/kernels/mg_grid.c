@@ -34,7 +34,8 @@ void mg_ranks_make(struct mg_ranks *r, struct kernel_run *run, int points)
         r->lower[d] = mg_grid_neighbour(r, d, -1);
         r->upper[d] = mg_grid_neighbour(r, d, 1);
     }
-    /* The original posts every receive with this count, which [Liu04 tables 9.1, 9.3] report as its size. */
+    /* The original suite posts every receive with this count; [Liu04 tables 9.1, 9.3] therefore report
+     * this count as the message size. */
     const int longest = points / r->count[0] + 2;
     r->capacity = 2 * longest * longest;
     for (int i = 0; i < 2; i++) {
@@ -53,7 +54,7 @@ void mg_ranks_free(struct mg_ranks *r)
 
 void mg_grid_make(struct mg_grid *g, struct mg_ranks *ranks, int points)
 {
-    const int needed = points == 2 ? 1 : 2; /* two points of a rank give one of the next coarser level */
+    const int needed = points == 2 ? 1 : 2; /* two points of a rank become one coarser point */
     *g = (struct mg_grid){.ranks = ranks, .points = points};
     for (int d = 0; d < 3; d++)
         g->whole = g->whole || points / ranks->count[d] < needed;
@@ -74,7 +75,7 @@ size_t mg_block_doubles(const struct mg_grid *g)
  * points. */
 static int mg_copy_face(const struct mg_grid *g, int d, int at, double *v, double *buffer, bool out)
 {
-    /* dimensions below d have their layers already */
+    /* ghost layers of dimensions below d were exchanged before */
     int low[3], high[3], count = 0;
     for (int i = 0; i < 3; i++) {
         low[i] = i < d ? -1 : 0;

@@ -18,8 +18,8 @@ struct mg_ranks {
     double *out[2], *in[2]; /* faces in flight */
 };
 
-/* A level with 2^k points in each dimension. If a coarse level has too few points for all ranks, it is
- * `whole`: every rank holds all points and computes the same. */
+/* A level with 2^k points in each dimension. If a coarse level has too few points for all ranks, the level
+ * is `whole`: every rank holds and computes all points. */
 struct mg_grid {
     struct mg_ranks *ranks;
     bool whole;

@@ -1,5 +1,5 @@
 /* npb.c: `fishplate-lab kernels --npb DIR`: builds the original NAS suite that the user provides with
- * Fishplate's mpifort and mpicc, runs it under mpiexec, and prints its figures beside those of our kernels.
+ * Fishplate's mpifort and mpicc, runs it under mpiexec, and compares its figures with our kernels.
  * The suite is built in a copy; the user's folder is not changed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -40,7 +40,7 @@ struct npb {
     int rows, failures;
 };
 
-/* Figures that a program printed; NAN: not printed. */
+/* Figures that a program of the suite printed; NAN: not printed. */
 struct figures {
     double seconds, rate;
     bool verified;
@@ -104,7 +104,7 @@ static bool folder_is_suite(const char *folder)
     return path_exists(folder, "Makefile") && path_exists(folder, "config") && path_exists(folder, "sys");
 }
 
-/* The suite has one subfolder for each programming model; the MPI version is the one that ends in -MPI. */
+/* The suite has one subfolder for each programming model; the name of the MPI version ends in -MPI. */
 static bool npb_find_suite(struct npb *n)
 {
     static char found[PATH_MAX];

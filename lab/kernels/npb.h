@@ -1,4 +1,4 @@
-/* npb.h: `fishplate-lab kernels --npb DIR`: the original NAS suite beside our kernels.
+/* npb.h: `fishplate-lab kernels --npb DIR`: compares the original NAS suite with our kernels.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAB_NPB_H

@@ -16,7 +16,7 @@ static inline double random_next(uint64_t *x)
     return (double)*x * 0x1p-46;
 }
 
-/* The state after n further numbers. */
+/* Returns the state after n further random numbers. */
 static inline uint64_t random_skip(uint64_t x, uint64_t n)
 {
     for (uint64_t factor = RANDOM_FACTOR; n; n >>= 1) {

@@ -16,7 +16,7 @@ struct row {
 };
 enum { ROW = sizeof(struct row) / sizeof(double), KEPT = 2 * SYSTEMS };
 
-/* One equation: coefficients of the five points from two before to two after. */
+/* Makes one equation: coefficients of five points, from two before the point to two after the point. */
 static void sp_make_row(const struct adi_grid *g, int line, const struct gas_speeds *before,
                         const struct gas_speeds *at, const struct gas_speeds *after, double a[5])
 {
@@ -30,8 +30,8 @@ static void sp_make_row(const struct adi_grid *g, int line, const struct gas_spe
     a[4] = line < last - 1 ? smooth : 0;
 }
 
-/* Eliminates the two preceding points from the equation of one system and divides it by its diagonal
- * coefficient. */
+/* Eliminates the two preceding points from the equation of one system, and divides the equation by its
+ * diagonal coefficient. */
 static void sp_solve_reduce(const struct row *far, const struct row *near, int system, const double a[5],
                             struct row *out)
 {
@@ -44,8 +44,8 @@ static void sp_solve_reduce(const struct row *far, const struct row *near, int s
     out->far[system] = a[4] * own;
 }
 
-/* `carry`: rows of the last two points of the preceding cell; replaced by those of this cell. Given points do
- * not change: zeros. */
+/* `carry`: rows of the last two points of the preceding cell; replaced by the last two rows of this cell.
+ * Rows of boundary points, whose values are fixed, are zeros. */
 static void sp_solve_eliminate(const struct adi_grid *g, const struct adi_line *l, double *carry)
 {
     static const double sign[SYSTEMS] = {0, 1, -1};
@@ -79,7 +79,8 @@ static void sp_solve_eliminate(const struct adi_grid *g, const struct adi_line *
     memcpy(carry + ROW, &rows[(turn + 2) % 3], sizeof(rows[0]));
 }
 
-/* `carry`: waves of the first two points of the next cell; replaced by those of this cell. */
+/* `carry`: waves of the first two points of the next cell; replaced by the waves of the first two points
+ * of this cell. */
 static void sp_solve_substitute(const struct adi_grid *g, const struct adi_line *l, double *carry)
 {
     double *next = carry, *far = carry + GAS_M;

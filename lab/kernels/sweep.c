@@ -28,8 +28,8 @@ struct sweep {
     double worst;    /* largest relative error of a flux */
 };
 
-/* One block of one octant: angles from `angle` on, planes in direction sign[2] from `plane` steps after the
- * corner on. */
+/* One block of one octant: ANGLE_BLOCK angles beginning with `angle`, and `planes` planes beginning
+ * `plane` steps from the octant's corner. */
 struct sweep_block {
     int sign[3]; /* 1 or -1 */
     int octant, angle, plane, planes;
@@ -61,7 +61,7 @@ static void sweep_slopes(int octant, int angle, double out[3])
         out[d] = 0.1 + 0.07 * d + 0.011 * octant + 0.013 * angle;
 }
 
-/* Exact flux at a point of the cube, in cells from its corner; half cells are centres and faces. */
+/* Exact flux at point (x, y, z); coordinates are in cells from the corner of the cube. */
 static double sweep_exact(const struct sweep *s, const struct sweep_block *p, int angle, double x, double y,
                           double z)
 {
@@ -81,7 +81,8 @@ static void sweep_cosines(int angle, double out[3])
 
 /* ---- One block ---- */
 
-/* Sets the faces where the block enters the cube in direction d; elsewhere the neighbour sends them. */
+/* Sets the inflow faces in direction d of a block at the boundary of the cube; inside the cube the
+ * neighbour sends these faces. */
 static void sweep_fill_face(const struct sweep *s, const struct sweep_block *p, int d)
 {
     double *face = s->face[d], edge = p->sign[d] > 0 ? 0 : s->n;

@@ -42,7 +42,7 @@ static void scene_open(struct scene *s, struct kernel_run *run, const struct pro
     size_t points = (size_t)(p->n + 1);
     s->volume = kernel_alloc(run, points * points * points * sizeof(float));
     float *v = s->volume;
-    /* off the points, since many points would otherwise have equal values */
+    /* The centre differs from all points, since many points would otherwise have equal values. */
     const double middle = p->n * 0.5 + 0.01;
     for (int z = 0; z <= p->n; z++)
         for (int y = 0; y <= p->n; y++)
@@ -119,8 +119,8 @@ static void vis_run_serial(struct scene *s, struct vis_block *b, float *triangle
     }
 }
 
-/* Sends the blocks of one frame: two to each rank, so that the next one has arrived when one is complete, and
- * one more for each answer. */
+/* Sends each rank two blocks, so that the second has arrived when the first is processed, and then one
+ * block for each answer. */
 static void vis_distribute_frame(struct scene *s, struct kernel_run *run, struct vis_block *b,
                                  float *triangles, int frame)
 {
@@ -144,8 +144,8 @@ static void vis_distribute_frame(struct scene *s, struct kernel_run *run, struct
     }
 }
 
-/* Uses two blocks and two lists of triangles in turn: the next block arrives and the last answer is sent
- * while this block is processed. */
+/* Uses two blocks and two lists of triangles alternately: while a block is processed, the next block
+ * arrives and the last answer is sent. */
 static void vis_run_worker(const struct scene *s, struct kernel_run *run)
 {
     const size_t bytes = vis_block_bytes(s->block),

@@ -11,8 +11,8 @@ struct corner {
     float at[3], value;
 };
 
-/* The point where the edge from a (below the value) to b (not below) crosses the surface. All cells that
- * share an edge pass its ends in this order and so compute the same point. */
+/* The point where the edge from a (below the value) to b (not below the value) crosses the surface. All
+ * cells that share an edge pass a and b in this order and so compute the same point. */
 static void vis_edge_crossing(const struct corner *a, const struct corner *b, float value, float out[3])
 {
     float part = (value - a->value) / (b->value - a->value);
@@ -72,7 +72,7 @@ static int vis_extract_tetrahedron(const struct corner *const corners[4], float 
 /* Bits of a corner's number in cell (x, y, z): 1 for x, 2 for y, 4 for z. */
 static int vis_extract_cell(const struct vis_block *v, int cells, const int at[3], float *out)
 {
-    /* the other two corners; corners 0 and 7 belong to all six */
+    /* Two corners of each tetrahedron; corners 0 and 7 belong to all six tetrahedra. */
     static const int between[6][2] = {{1, 3}, {3, 2}, {2, 6}, {6, 4}, {4, 5}, {5, 1}};
     const int points = cells + 1;
     struct corner corners[8];

@@ -2,9 +2,9 @@
  * rank sends to its partners one after the other or receives from them one after the other. The two models
  * differ only in the cost of such a round. The equations differ from print in two places. The broadcast that
  * releases the ranks (t_bc) is printed with one message more than a binomial tree of P ranks has; and the
- * combining tree and MCS release their ranks down their own tree here, not down a binomial one. N-way rounds
- * are printed with n latencies, as if the n messages of a round were not in flight together: the equation for
- * one link at a time. The equation used here is the paper's for as many links as messages.
+ * combining tree and MCS release their ranks down their own tree here, not down a binomial one. For
+ * n-way rounds the paper prints an equation with n latencies, which assumes one message in flight at a time.
+ * The equation used here has one latency: the paper's equation for n links.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lab/logp/barrier_model.h"
@@ -14,8 +14,8 @@
 
 #define ROUNDS_MAX 3
 
-/* `rounds` rounds in each of which one rank sends `out` messages and a rank on the critical path receives
- * `in`. */
+/* `rounds` rounds; in each round one rank sends `out` messages, and a rank on the critical path receives
+ * `in` messages. */
 struct phase {
     int rounds, out, in;
 };
@@ -176,13 +176,13 @@ static bool phases_describe(struct phases *c, const struct coll_algorithm *a, co
     return false;
 }
 
-/* o_s + L + o_r for the first message, and max(o, g) for each following one on the side with more
- * messages. */
+/* Time of a round: o_s + L + o_r for the first message, and max(o, g) for each following message on the
+ * side with more messages. */
 static double model_round_logp(const struct model_logp *m, const struct phase *p)
 {
     const double sends = (p->out - 1) * fmax(m->send, m->gap),
                  receives = (p->in - 1) * fmax(m->receive, m->gap);
-    /* A rank that sends and receives uses one processor for both. */
+    /* A rank that both sends and receives in a round uses one processor for sends and receives. */
     const double more =
         p->out > 1 && p->in > 1 ? fmax(sends + (p->in - 1) * m->receive, receives) : sends + receives;
     return m->send + m->latency + m->receive + more;
@@ -217,8 +217,9 @@ double model_latency_at(const struct model_lop *m, double p)
     return left > 0 ? left : 0;
 }
 
-/* t_{1:n} = o(n) + n L(n), t_{n:1} = o(1) + n L(n), both at the same time n o(n) + n L(n) [Hoefler05 2.3.7].
- * The pipeline fills with the number of preceding messages (cnt barriers of `rounds` rounds). */
+/* Time of a round by [Hoefler05 2.3.7]: 1:n messages o(n) + n L(n), n:1 messages o(1) + n L(n), n:n
+ * messages n o(n) + n L(n). The number of preceding messages (cnt barriers of `rounds` rounds) determines
+ * how full the pipeline is. */
 static double model_round_lop(const struct model_lop *m, const struct phase *p, int times)
 {
     const int n = p->out > p->in ? p->out : p->in;

@@ -14,7 +14,8 @@ struct model_logp {
     double latency;       /* L: time from adapter to adapter */
 };
 
-/* The start of a pipeline: a + b / (c + p). [Hoefler05 2.3.6.1.2] */
+/* Send overhead o_s(p) = a + b / (c + p): the cost of a message falls as p messages fill the pipeline
+ * [Hoefler05 2.3.6.1.2]. */
 struct model_overhead {
     double a, b, c;
 };
@@ -26,11 +27,11 @@ struct model_trip {
 struct model_lop {
     struct model_overhead send; /* o_s(p) */
     struct model_trip trip;     /* RTT(p) */
-    bool list;                  /* requests are posted as one list; the adapter begins after the last */
-    double most;                /* largest measured p; larger p use the value at this one */
+    bool list;   /* requests are posted as one list; the adapter begins when the whole list is posted */
+    double most; /* largest measured p; the model uses its value for larger p */
 };
 
-/* RDMA write with inline data as the paper measured it on 64 nodes. */
+/* Measurement of the paper: RDMA write with inline data on 64 nodes. */
 extern const struct model_lop model_paper_inline;
 
 double model_overhead_at(const struct model_overhead *o, double p);

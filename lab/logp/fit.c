@@ -69,7 +69,7 @@ struct fit_search {
     double bend[2], x[TERMS], sum;
 };
 
-/* 1 + l2 and -l5 are searched on a logarithmic scale. */
+/* Bounds of log(1 + l2) and log(-l5). */
 static const double lowest[2] = {-3.0, -7.0}, highest[2] = {3.0, 0.7};
 
 static struct fit_search fit_at_bends(const double *p, const double *y, int n, int terms, double u, double v)

@@ -17,15 +17,15 @@ struct fit_trip {
     double residual;
 };
 
-/* a + b / (c + p), with c > -1 so that there is no pole for p >= 1. Needs 3 points; with fewer the curve is
- * constant. */
+/* Fits a + b / (c + p), with c > -1 so that there is no pole for p >= 1. Needs 3 points; with fewer the
+ * curve is constant. */
 struct fit_overhead fit_overhead(const double *p, const double *y, int n);
 
-/* l1 / (l2 + p) + l3 + l4 (1 - exp(l5 (p - l6))). With fewer than 6 points the last term is left out. */
+/* Fits l1 / (l2 + p) + l3 + l4 (1 - exp(l5 (p - l6))); with fewer than 6 points without the last term. */
 struct fit_trip fit_trip(const double *p, const double *y, int n);
 
-/* constant + slope x with the standard errors of both from least squares; without a constant the line passes
- * through the origin. Negative errors: too few points. */
+/* Line constant + slope * x by least squares, with the standard errors of both parameters; negative
+ * errors: too few points. Without a constant the line passes through the origin. */
 struct fit_line {
     double constant, slope, constant_error, slope_error;
     int n;

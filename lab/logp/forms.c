@@ -9,7 +9,7 @@
 
 #include "lab/sim/job.h"
 
-/* The groups of section 2.2.5, and the dependence of their time on the number P of ranks for large P. */
+/* Groups of [Hoefler05 2.2.5], and the form of their time for a large number P of ranks. */
 static const struct group {
     const char *algorithm, *figure, *form;
     int base; /* base of the logarithm; 0: the time is proportional to P */
@@ -50,7 +50,7 @@ void logp_forms_measured(struct logp_forms *f, const char *algorithm, const doub
 
 void logp_forms_simulate(struct logp_forms *f)
 {
-    struct machine one_switch = machine_preset; /* as the paper's cluster has it */
+    struct machine one_switch = machine_preset; /* one switch for all nodes, as in [Hoefler05] */
     one_switch.radix = 128;
     for (int g = 0; g < LOGP_GROUPS; g++) {
         struct logp_form *form = &f->simulated[g];

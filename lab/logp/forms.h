@@ -27,7 +27,7 @@ void logp_forms_measured(struct logp_forms *f, const char *algorithm, const doub
 /* Simulates 4 to 66 nodes at one switch. */
 void logp_forms_simulate(struct logp_forms *f);
 void logp_forms_text(const struct logp_forms *f);
-/* Writes the member "tables" of an object. */
+/* Writes the fits as member "tables" of the JSON object that is open. */
 void logp_forms_json(const struct logp_forms *f, struct json *j);
 
 #endif

@@ -20,7 +20,7 @@ struct logp_verb {
     const char *name;
     enum logp_type type;
     enum logp_operation how;
-    bool is_inline; /* inline: the data is taken into the request */
+    bool is_inline; /* IBV_SEND_INLINE: the adapter gets the data with the work request */
 };
 extern const struct logp_verb logp_verbs[];
 extern const int logp_nverbs;
@@ -33,7 +33,7 @@ extern const struct ib_topic logp_topic;
 
 /* ---- driver ---- */
 
-struct logp_curve { /* one figure over p */
+struct logp_curve { /* values of one quantity as a function of p */
     int n;
     double p[LOGP_COUNTS], us[LOGP_COUNTS];
 };
@@ -45,9 +45,10 @@ struct logp_verb_result {
     struct model_logp at[LOGP_SIZES]; /* by size; NAN: not measured */
 };
 enum { LOGP_VERBS_MAX = 12 };
-/* us of a barrier of two nodes by RDMA and of one RDMA write; NAN: not measured. */
+/* Times in us: one barrier of two nodes by RDMA, and one RDMA write; NAN: not measured. */
 struct logp_barrier_write {
-    double write, barrier, ratio; /* medians of the turns; `ratio` is the median of the turns' ratios */
+    /* medians over the repetitions; `ratio` is the median of the repetitions' ratios */
+    double write, barrier, ratio;
     double write_best, barrier_best;
 };
 
@@ -56,16 +57,16 @@ struct logp_study {
     struct ib_driver driver;
     bool json, no_models;
     int peers, ranks, repeat; /* parameters of the job */
-    const char *svg;          /* folder */
-    struct logp_models *made; /* NULL: not requested */
+    const char *svg;          /* folder for SVG files */
+    struct logp_models *made; /* NULL: predictions are not requested */
     struct logp_verb_result of[LOGP_VERBS_MAX];
     struct logp_barrier_write beside;
     struct logp_curve receive_single, receive_list; /* o_r(p) */
     struct fit_overhead fit_receive_single, fit_receive_list;
 };
 
-struct model_lop
-logp_fitted_lop(const struct logp_verb_result *v); /* model parameters from the fitted curves */
+/* Model parameters from the fitted curves. */
+struct model_lop logp_fitted_lop(const struct logp_verb_result *v);
 int logp_find_verb(const char *name);
 
 void logp_print_text(const struct logp_study *s);

@@ -78,7 +78,7 @@ static struct logp_link *measure_await_arrival(struct logp_net *n, const struct 
     return l;
 }
 
-static bool verb_is_one_sided(const struct logp_verb *v) /* the peer's processor takes no part */
+static bool verb_is_one_sided(const struct logp_verb *v) /* no work for the peer's CPU */
 {
     return v->how == LOGP_READ || v->how == LOGP_ATOMIC;
 }
@@ -337,8 +337,9 @@ static double measure_clock_cost(struct job *j)
     return measure_median(j->samples, j->repeat);
 }
 
-/* Barrier and write alternate within one job because a machine's speed drifts. The median of a turn is used;
- * the time to read the clock, once for each round trip and once for a hundred barriers, is subtracted. */
+/* Barriers and writes alternate within one job because a machine's speed drifts. Each repetition reports
+ * its median; the time to read the clock, once for each round trip and once for a hundred barriers, is
+ * subtracted. */
 static void measure_barrier_and_write(struct job *j)
 {
     enum { TURNS = 25, BARRIERS = 100 };
@@ -387,7 +388,7 @@ static void measure_run_rank(struct ib_rank *r)
             measure_report(j, "receive", list ? "list" : "single", logp_counts[i]);
         }
     for (int v = 0; v < logp_nverbs; v++) {
-        /* all ranks skip the same verbs */
+        /* A verb is measured only if all adapters support it. */
         int can = n->links == 0 || logp_adapter_supports(n, &logp_verbs[v]);
         MPI_Allreduce(MPI_IN_PLACE, &can, 1, MPI_INT, MPI_MIN, r->bench.comm);
         if (!can)

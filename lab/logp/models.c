@@ -20,7 +20,7 @@ static const int ranks_simulated[SIZES_SIMULATED] = {128, 256, 512, 1024, 2048, 
 
 struct prediction {
     int ranks;
-    const char *verb;     /* verb whose parameters are used: that of the path which the messages took */
+    const char *verb;     /* verb of the path that the messages used; the model uses this verb's parameters */
     double us, logp, lop; /* us: measured or simulated; NAN: none */
     const char *why;      /* property that the model lacks if LogP differs; NULL: LogP does not differ */
 };
@@ -124,7 +124,7 @@ static void models_predict_measured(struct logp_models *m, struct logp_study *s,
                                .settings = "",
                                .repeat = 1};
     driver.command = "barrier";
-    snprintf(driver.doing, sizeof(driver.doing), "%s", job.topic); /* printed below */
+    snprintf(driver.doing, sizeof(driver.doing), "%s", job.topic); /* suppresses run_print_progress */
     fprintf(stderr, "fishplate-lab logp: barriers of %d ranks (%.0f s)\n", ranks_measured[i],
             ib_now_seconds() - s->driver.started);
     struct ib_figures *f =
@@ -157,7 +157,7 @@ static void models_predict_measured(struct logp_models *m, struct logp_study *s,
     ib_figures_free(f);
 }
 
-/* Only where every rank has a core. */
+/* Uses only measurements in which every rank had a core of its own. */
 static void models_fit_measured(struct logp_models *m, int a, int cores)
 {
     double ranks[SIZES_MEASURED], us[SIZES_MEASURED];

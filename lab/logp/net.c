@@ -26,7 +26,7 @@ enum {
     INLINE = 64,
     QKEY = 0x11111111,
     POLLS_BEFORE_YIELD = 20000,
-    TIMEOUT_SECONDS = 20 /* seconds */
+    TIMEOUT_SECONDS = 20
 };
 
 void logp_abort_job(const char *what)
@@ -91,7 +91,8 @@ static void net_open_device(struct logp_net *n)
         n->verbs.free_device_list(list);
     if (!n->context)
         logp_abort_job("the adapter cannot be opened");
-    /* Shared memory, like the library's own flags: an adapter in software writes to it directly. */
+    /* Shared memory, as for the library's flags, so that a software adapter in another process can write
+     * to it. */
     int fd = memfd_create("fishplate-logp", MFD_CLOEXEC);
     if (fd < 0 || ftruncate(fd, MEMORY) != 0)
         logp_abort_job("out of memory");
@@ -238,7 +239,7 @@ void logp_net_open(struct logp_net *n, const struct ib_rank *r, int peers)
 
 void logp_net_close(struct logp_net *n)
 {
-    MPI_Barrier(MPI_COMM_WORLD); /* no peer writes to the memory any more */
+    MPI_Barrier(MPI_COMM_WORLD); /* afterwards no peer writes to the memory */
     for (int i = 0; i < n->links; i++) {
         for (int t = 0; t < LOGP_TYPES; t++)
             if (n->link[i].qp[t])

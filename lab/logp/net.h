@@ -9,7 +9,7 @@
 #include "net/ib/device/verbs.h"
 #include "net/port.h"
 
-/* The address of one end of a connection, sent to the other end. */
+/* Address of one end of a connection, which is sent to the other end. */
 struct logp_address {
     uint32_t qpn[LOGP_TYPES];
     uint32_t rkey;
@@ -22,7 +22,7 @@ struct logp_address {
 };
 
 struct logp_link {
-    int peer; /* index, from 0 */
+    int peer; /* index of the peer, from 0 */
     int rank; /* rank at the other end */
     struct ibv_qp *qp[LOGP_TYPES];
     struct ibv_ah *ah;
@@ -50,10 +50,9 @@ struct logp_net {
 void logp_net_open(struct logp_net *n, const struct ib_rank *r, int peers);
 void logp_net_close(struct logp_net *n);
 
-bool logp_adapter_supports(const struct logp_net *n,
-                           const struct logp_verb *v); /* the adapter supports the verb */
+bool logp_adapter_supports(const struct logp_net *n, const struct logp_verb *v);
 
-/* A request whose last eight bytes carry `number`; `next` of a list, or NULL. */
+/* A send request, whose last eight bytes of data are a message number. */
 struct logp_request {
     struct ibv_send_wr wr;
     struct ibv_sge sge;
@@ -64,17 +63,18 @@ void logp_store_number(struct logp_net *n, size_t bytes, uint64_t number);
 void logp_post_requests(struct logp_net *n, struct logp_link *l, const struct logp_verb *v,
                         struct logp_request *r);
 
-void logp_await_completions(struct logp_net *n,
-                            int completions); /* waits for completions of posted requests */
-void logp_post_receive(struct logp_net *n, struct logp_link *l, enum logp_type t); /* posts one receive */
+void logp_await_completions(struct logp_net *n, int completions);
+void logp_post_receive(struct logp_net *n, struct logp_link *l, enum logp_type t);
 /* Polls for messages of `verb`; returns the link on which a message arrived, or NULL. */
 struct logp_link *logp_poll_message(struct logp_net *n, const struct logp_verb *v, size_t bytes);
-/* A word at the end of the slot, written over RC, which marks the end of a step of the benchmark. */
+/* logp_report_done writes `number` over RC into the word after the peer's slot, to mark the end of a step
+ * of the benchmark; logp_is_done polls this word. */
 void logp_report_done(struct logp_net *n, struct logp_link *l, uint64_t number);
 bool logp_is_done(const struct logp_link *l, uint64_t number);
 
 void logp_abort_job(const char *what);
-/* Called between two polls: yields the processor after many of them, and ends the job after some seconds. */
+/* State of a polling loop. logp_pause_polling, called between two polls, yields the processor after many
+ * polls, and ends the job after TIMEOUT_SECONDS. */
 struct logp_polling {
     int polls;
     double since;

@@ -77,8 +77,8 @@ bool welch_test(const double *a, int na, const double *b, int nb, double *ratio,
     return true;
 }
 
-/* Mean of the logarithms of the i-th samples of the cells that both runs have, for every i that is present in
- * all of them. */
+/* sum[w][i] is the sum of the logarithms of sample i of all cells that both runs have; rounds[w] is the
+ * number of samples that each of these cells has. Run 0 is the earlier run, run 1 the present run. */
 struct scores {
     double sum[2][ROUNDS_MAX];
     int rounds[2], cells;

@@ -86,7 +86,7 @@ static double judge_effect(const struct entry *e, double a, double b)
     return e->better == BETTER_LOWER ? log(b / a) : log(a / b);
 }
 
-/* The effect as papers print it: less time, or a higher rate, in percent. */
+/* Effect in percent as papers print it: reduction of time, or increase of rate. */
 static double effect_percent(const struct entry *e, double effect)
 {
     return e->better == BETTER_LOWER ? 100 * (1 - exp(-effect)) : 100 * (exp(effect) - 1);
@@ -129,7 +129,7 @@ enum { ROWS_MAX = 64, ROWS_NAMED = 7 };
 struct effects {
     int n, rows[ROWS_MAX];
     double of[ROWS_MAX];
-    /* medians of the lowest and highest round; NAN: there is one round */
+    /* median over the rows; lowest and highest median of a single round, NAN if there is one round */
     double median, lowest_round, highest_round;
 };
 
@@ -180,9 +180,9 @@ static void tally_print_effects(struct tally *y, const struct effects *f)
     }
 }
 
-/* The median of the rows to which the claim applies decides. The logarithm of the ratio must be between half
- * and twice that of the paper: a much larger effect has another cause than the paper's. CHECK_BETTER: the
- * paper prints no number; `want` percent is the minimum. */
+/* Judges the median of the rows to which the claim applies: the logarithm of the ratio must be between
+ * half and twice the logarithm that the paper prints, because a much larger effect has another cause.
+ * CHECK_BETTER: the paper prints no number; `want` percent is the minimum. */
 static void check_gain(struct tally *y, const struct check *k)
 {
     int a, b;
@@ -286,7 +286,9 @@ static void check_growth(struct tally *y, const struct check *k)
 
 /* ---- One column among others ---- */
 
-/* The best column of `among` other than `a`, by the median of the rows; -1: none. */
+/* Finds the strongest rival of column `a` among the columns named in k->b, or among all: the best column
+ * for CHECK_BEST, the worst column for CHECK_WORST, by the median of the rows. Returns -1 if there is
+ * none. */
 static int tally_find_rival(const struct tally *y, const struct check *k, int a, struct effects *of)
 {
     int found = -1;
@@ -383,7 +385,7 @@ static void check_beside(struct tally *y, const struct check *k)
     judge_add_remark(y, "%s: %s %s here, %.6g %s in the paper. ", k->a, text, k->unit, k->want, k->unit);
 }
 
-/* A number that the paper prints: row a, column b, within a factor of `want`. */
+/* Checks the cell at row a, column b: equal to `want` within a factor of `from`; `want` 0: at most `to`. */
 static void check_number(struct tally *y, const struct check *k)
 {
     const struct table *t = y->table;

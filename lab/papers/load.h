@@ -15,7 +15,7 @@ struct load {
 
 /* Parses the first line of /proc/stat; false: the line has another form. */
 bool load_parse(const char *line, double ticks_per_second, struct load *out);
-/* Reads the present load; false: the system does not report one. */
+/* Reads the processor times of the system; false: the system does not report them. */
 bool load_read(struct load *out);
 /* Share of all processors' time between two readings that was neither idle nor used by our children: 0 to
  * 1. */

@@ -16,8 +16,8 @@ enum { VARIANTS_MAX = 16, ROUNDS_MAX = 16, COLUMNS_MAX = 16, CHECKS_MAX = 24, PO
 
 /* ---- Measurements: sources.c, entries_*.c ---- */
 
-/* One command. Its words are separated by blanks; "fishplate-lab", "fishplate" and "mpiexec" are those of
- * this installation. */
+/* One command line; words are separated by blanks. "fishplate-lab", "fishplate" and "mpiexec" are the
+ * programs of this installation. */
 struct variant {
     const char *label; /* names a column if a source has several variants */
     const char *quick, *full;
@@ -25,7 +25,7 @@ struct variant {
 
 struct source {
     const char *name;
-    bool same_always;     /* gives the same figures in every run: one round is enough */
+    bool same_always;     /* every run gives the same figures: one round is enough */
     bool untimed;         /* counts, not times: other programs on the machine have no influence */
     bool quick_too_brief; /* a quick run is too short, or its problems too small, for a verdict */
     bool virtual_nodes;   /* needs an adapter, or softib */
@@ -36,7 +36,7 @@ struct source {
 extern const struct source sources[];
 extern const int sources_count;
 
-/* How the table of an entry is made from the documents of its source. */
+/* Method that makes the table of an entry from the documents of its source. */
 enum take {
     TAKE_TABLE,   /* {"tables": [{"title", "columns", "rows"}]}: the table whose title begins with `what` */
     TAKE_TESTS,   /* fishplate bench: tests named in `what`, separated by blanks; rows are sizes */
@@ -63,10 +63,10 @@ enum check_kind {
     CHECK_STAYS,  /* the highest row of a is at most `want` per cent above the lowest */
     /* a is the best of the columns named in b (separated by blanks) or of all, in the median of the rows */
     CHECK_BEST,
-    CHECK_WORST,      /* a is the worst of them */
+    CHECK_WORST,      /* a is the worst of these columns */
     CHECK_PEAK,       /* a is best in the row named `want` */
     CHECK_NUMBER,     /* row a, column b equals `want` within a factor of `from`; `want` 0: at most `to` */
-    CHECK_STATEMENTS, /* all statements agree */
+    CHECK_STATEMENTS, /* all statements of the source agree with the paper */
     CHECK_BESIDE,     /* no verdict: prints the best of a and `want`, which other hardware reached */
 };
 
@@ -74,9 +74,8 @@ struct check {
     enum check_kind kind;
     const char *a, *b;
     double want;
-    const char *unit; /* CHECK_BESIDE */
-    double from,
-        to; /* only rows whose names are numbers in this range: the claim speaks of them; 0: no limit */
+    const char *unit; /* unit of `want`, for CHECK_BESIDE only */
+    double from, to;  /* the check uses only rows whose names are numbers in this range; 0: no limit */
 };
 
 /* A number that the paper prints. */
@@ -94,7 +93,7 @@ struct paper {
 extern const struct paper papers[PAPERS];
 
 struct entry {
-    const char *id; /* fragment of the page's links, and argument of --only */
+    const char *id; /* HTML anchor of the entry, and argument of --only */
     int paper;
     const char *chapter, *figure, *title;
     const char *claim; /* claim of the paper, in our words */
@@ -105,9 +104,9 @@ struct entry {
     enum better better;
     const char *y; /* quantity and unit; NULL: no plot */
     struct check checks[CHECKS_MAX];
-    const char *why; /* known difference of our conditions, printed if a check fails; NULL */
+    const char *why; /* known difference of our conditions, printed if a check fails; or NULL */
     bool is_model;   /* computed from a model's equations, not timed */
-    /* parameters that were fitted to the judged numbers, which is never an agreement; NULL */
+    /* NULL, or parameters that were fitted to the judged numbers: the verdict is then VERDICT_FITTED */
     const char *fitted;
 };
 
@@ -149,9 +148,10 @@ int table_find_row(struct table *t, const char *text, double number); /* finds o
 struct cell *table_cell(const struct table *t, int row, int column);
 void table_set_number(struct table *t, int row, int column, double value);
 void table_set_text(struct table *t, int row, int column, const char *text);
-/* finds a column by its name or by the beginning of its name; -1 */
+/* Finds a column by its name or by the beginning of its name; -1: no such column. */
 int table_find_column(const struct table *t, const char *name);
-/* The table of an entry from one round's documents, one for each variant; NULL: the documents lack it. */
+/* Makes the table of an entry from the documents of one round, one for each variant; NULL: the documents
+ * lack the table. */
 struct table *table_collect(const struct entry *e, const struct source *s,
                             const struct value *const *documents);
 /* Adds the samples of `more` to the cells of `t` that both tables have. */
@@ -165,7 +165,7 @@ enum verdict {
     VERDICT_PARTLY,
     VERDICT_DIFFERS,
     VERDICT_BESIDE,
-    VERDICT_UNRELIABLE, /* other programs ran, or rounds contradict each other */
+    VERDICT_UNRELIABLE, /* other programs ran during the measurement, or rounds contradict each other */
     VERDICT_UNJUDGED,   /* the quick run was too brief */
     VERDICT_FITTED,     /* agrees, but parameters were fitted to these numbers */
     VERDICTS
@@ -177,7 +177,7 @@ struct finding {
     char text[3000];
 };
 
-/* A tenth of the processors' time; the services of an idle system use less than a fiftieth. */
+/* Largest share of the processors' time that other programs may use; an idle system uses less than 0.02. */
 #define OTHERS_MAX 0.1
 
 struct conditions {
@@ -196,7 +196,7 @@ extern const char *const change_names[];
 struct result {
     const struct entry *entry;
     const struct source *source;
-    const char *missing; /* reason why the entry was not measured; NULL: it was */
+    const char *missing; /* reason why the entry was not measured; NULL: the entry was measured */
     struct table *table;
     struct finding finding;
     double others;      /* share of the processors' time that other programs used during the measurement */
@@ -218,7 +218,7 @@ struct papers_run {
 
 /* Runs the selected entries and fills the results; false: none could be run. */
 bool papers_measure(struct papers_run *run);
-/* Removes the stored answers. */
+/* Removes the stored output of the commands. */
 void papers_remove_files(const struct papers_run *run);
 void papers_command(const struct papers_run *run, const struct variant *v, char *out, size_t size);
 

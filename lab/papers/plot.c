@@ -28,7 +28,7 @@ static double plot_scale_value(const struct axis *a, double v)
     return a->from + part * (a->to - a->from);
 }
 
-/* Selects the columns to draw: numeric ones except resident memory. */
+/* Selects the columns to draw: numeric ones except resident memory, connections and ratios ("against"). */
 static int plot_select_columns(const struct table *t, int out[LINES_MAX])
 {
     int n = 0;

@@ -25,7 +25,7 @@ static volatile sig_atomic_t running; /* process group of the running command, f
 
 struct job {
     int source, variant, round;
-    double seconds; /* expected */
+    double seconds; /* expected run time */
     bool done;
 };
 
@@ -237,7 +237,7 @@ static void answers_remove_folder(const char *path)
     rmdir(path);
 }
 
-/* Removes the answers of another version or of another kind of run. */
+/* Opens the folder of stored command output; removes output of another version or another kind of run. */
 static bool answers_open_folder(const struct papers_run *run)
 {
     char about[256], found[256] = "", path[PATH_ROOM];
@@ -280,8 +280,8 @@ static struct table *result_round_table(const struct papers_run *run, const stru
     return t;
 }
 
-/* Mean over the commands of a source, weighted by their time; the load average before the run if the load of
- * a command is unknown. */
+/* Share of the processors' time that other programs used: mean over the commands of a source, weighted by
+ * their time. If the share of a command is unknown: the load average before the run. */
 static double source_load_of_others(const struct papers_run *run, const struct source *s)
 {
     const int n = source_count_variants(s), rounds = s->same_always ? 1 : run->rounds;

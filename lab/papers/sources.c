@@ -231,7 +231,8 @@ const struct paper papers[PAPERS] = {
     [PAPER_HOEFLER] = {"Hoefler05", "T. Höfler: Evaluation of publicly available Barrier-Algorithms, 2005"},
 };
 
-/* In the spelling of the entries, so that a test can compare both lists with all figures of the papers. */
+/* Figure names are spelled as in the entries, so that a test can compare both lists with all figures of
+ * the papers. */
 const struct unmeasured unmeasured[] = {
     {PAPER_LIU, "Figures 2.1 to 2.3, 3.1 to 3.3, 6.3, 6.4, 6.6, 7.2 to 7.4, 8.1 to 8.3",
      "diagrams of designs, without measured values"},

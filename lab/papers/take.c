@@ -155,8 +155,8 @@ static struct table *entry_take_sim(const struct entry *e, const struct value *d
     return t;
 }
 
-/* As tables 9.1 and 9.3 of [Liu04] count: messages that rank 0 sends and receives, and its collective calls;
- * 9.4 is of all ranks. */
+/* Reads one figure of a profile, counted as in [Liu04]: tables 9.1 and 9.3 count messages and collective
+ * calls of rank 0, table 9.4 counts all ranks. */
 static double profile_figure(const struct value *document, const char *column)
 {
     static const struct {
@@ -232,7 +232,8 @@ static struct table *entry_take_waits(const struct entry *e, const struct source
     return t;
 }
 
-/* Tables 5.1 and 5.2 of [Liu04]: credit messages of the static scheme, receive buffers of the dynamic one. */
+/* Makes [Liu04 tables 5.1 and 5.2]: credit messages of the static scheme, receive buffers of the dynamic
+ * scheme. */
 static struct table *entry_take_flow(const struct entry *e, const struct source *s,
                                      const struct value *const *documents)
 {

@@ -133,8 +133,8 @@ static void coll_print_tables(struct ib_driver *d)
     }
 }
 
-/* One collective with its large messages striped, whole by stage, and whole over one rail for each
- * process. */
+/* Compares three uses of rails for the large messages of one collective: striped over all rails, one rail
+ * for each stage, one rail for each process. */
 static void stages_print_table(struct ib_driver *d, int rails, const char *figure,
                                struct ib_figures *const *f, long from, long to)
 {

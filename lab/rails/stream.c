@@ -85,7 +85,7 @@ static void send_stream(struct stream *s, void (*done)(void *ctx, double at, siz
     MPI_Waitall((int)s->window, s->request, MPI_STATUSES_IGNORE);
 }
 
-/* Returns the number of bytes that differ from what was sent. */
+/* Receives the stream until its end; returns the number of bytes with wrong values. */
 static long receive_stream(struct stream *s, void (*done)(void *ctx, double at, size_t bytes), void *ctx)
 {
     long wrong = 0;
@@ -232,7 +232,7 @@ static void stream_fill_curve(struct ib_curves *c, const struct ib_figures *f, c
     c->name[c->lines++] = name;
 }
 
-/* Slow rails, so that they stay the bottleneck although four processes share two cores. */
+/* The links are slow, so that the rails stay the bottleneck although four processes share two cores. */
 static void shared_print_tables(struct ib_driver *d)
 {
     int slots = d->quick ? 12 : 30, from = slots / 3, until = 2 * slots / 3;

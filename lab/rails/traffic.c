@@ -38,7 +38,8 @@ static void traffic_stream(void *arg, int n)
         for (int w = 0; w < t->window && t->sends; w++)
             MPI_Isend(t->out, t->bytes, MPI_BYTE, t->peer, 2, MPI_COMM_WORLD, &t->requests[k++]);
         MPI_Waitall(k, t->requests, MPI_STATUSES_IGNORE);
-        /* Synchronises the pair: messages of the next window must not arrive before it begins. */
+        /* Synchronises both ranks of the pair: messages of the next window must not arrive before the
+         * receiver begins the window. */
         if (t->sends && t->receives)
             MPI_Sendrecv(NULL, 0, MPI_BYTE, t->peer, 3, NULL, 0, MPI_BYTE, t->peer, 3, MPI_COMM_WORLD,
                          MPI_STATUS_IGNORE);

@@ -20,7 +20,7 @@ static struct ib_job unequal_job(const char *hcas, const char *settings)
     return (struct ib_job){.topic = "unequal", .ranks = 2, .nodes = 2, .settings = settings, .hcas = hcas};
 }
 
-/* Finds the weights with the highest figure at one size. */
+/* Finds the fixed weights with the highest value of a figure at one message size. */
 static double unequal_search(struct ib_driver *d, const char *hcas, const char *figure, long bytes,
                              const char **best)
 {

@@ -1,6 +1,5 @@
 /* barrier.c: the barrier that switches count [Hoefler05 3.4]: every node reports its arrival to its switch,
- * and the top switch releases all nodes. A processor spends the time of any message: one to send, one to
- * receive.
+ * and the top switch releases all nodes. The processor of a node spends the time of one send and one receive.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "barrier.h"
@@ -18,7 +17,7 @@ struct gathering {
 
 static void on_arrived(void *ctx, uint32_t message)
 {
-    (void)ctx, (void)message; /* the barrier sends no messages of other kinds */
+    (void)ctx, (void)message; /* unused: all packets of the barrier call on_delivered */
 }
 
 static void on_delivered(void *ctx, uint32_t message, uint32_t node)

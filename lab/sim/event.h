@@ -19,7 +19,7 @@ static inline sim_time sim_time_from_ns(double nanoseconds)
     return (sim_time)(nanoseconds * SIM_NS + 0.5);
 }
 
-/* A random number between 0 and 1, neither included. */
+/* A random number in the open interval from 0 to 1. */
 static inline double sim_random_uniform(uint64_t *state)
 {
     *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -35,9 +35,9 @@ struct event {
 
 enum { EVENT_DIGIT = 6, EVENT_SLOTS = 1 << EVENT_DIGIT, EVENT_LEVELS = (63 + EVENT_DIGIT - 1) / EVENT_DIGIT };
 
-/* Hints of the queue, by which memory of an event can be prefetched: the event is among those of the next 262
- * ns; among those of the next 4 ns; and a second pass over the latter, which can read what the first pass
- * prefetched. Events at short notice have no hints. */
+/* Hints for prefetching the memory of an event. SOON_FAR: the event is due within 262 ns. SOON_NEAR:
+ * within 4 ns. SOON_NEXT: second call for the same event, which can use the memory that the first call
+ * prefetched. Events that are inserted shortly before their time get no hints. */
 enum event_soon { SOON_FAR, SOON_NEAR, SOON_NEXT };
 
 struct event_chunk;
@@ -54,13 +54,12 @@ struct event_queue {
     size_t count;
     uint64_t taken; /* number of events removed so far */
     bool failed;    /* memory ran out while events were moved; these events are lost */
-    /* NULL, or a function that is called some time before an event is removed, so that it can prefetch
-     * memory. */
+    /* NULL, or called some time before an event is removed, so that the callee can prefetch memory. */
     void (*soon)(void *ctx, const struct event *e, enum event_soon how);
     void *ctx;
 };
 
-/* Inserts an event; false without memory, with the queue unchanged. */
+/* Inserts an event; false: memory ran out, and the queue is unchanged. */
 bool event_insert(struct event_queue *q, sim_time at, uint32_t kind, uint32_t what);
 bool event_pop(struct event_queue *q, struct event *out); /* false: the queue is empty or has failed */
 void event_queue_free(struct event_queue *q);

@@ -22,12 +22,12 @@ struct frame {
 
 struct side {
     struct credit credit;
-    uint32_t free;    /* buffers posted for the other side that hold no frame */
+    uint32_t free;    /* posted receive buffers that hold no frame */
     uint32_t to_send; /* frames that the program has not sent yet */
-    sim_time busy_to; /* end of the processor's present work */
-    /* frames in preparation by the processor; when the last one is complete, the next is prepared */
+    sim_time busy_to; /* time at which the processor's present work ends */
+    /* frames that the processor is preparing; the next frame is prepared when this number is 0 */
     uint32_t sending;
-    bool refusing;        /* a frame found no buffer: later frames are refused until it is repeated */
+    bool refusing;        /* a frame found no buffer: later frames are refused until this frame is repeated */
     uint32_t first, last; /* list of refused frames */
 };
 
@@ -87,7 +87,7 @@ static void flow_prepare_frame(struct flow *f, uint8_t from, enum kind kind, boo
     flow_schedule_event(f, flow_charge_time(f, s, f->order->machine->send_ns), EVENT_SENT, i);
 }
 
-/* Prepares the program's next frame if there is one and a credit for it. */
+/* Prepares the program's next frame if a frame is left and a credit is available. */
 static void flow_continue(struct flow *f, uint8_t from)
 {
     struct side *s = &f->side[from];
@@ -96,7 +96,7 @@ static void flow_continue(struct flow *f, uint8_t from)
         return;
     if (!credit_take(&s->credit, &waited)) {
         f->report.waits += !already;
-        return; /* continued by the next grant */
+        return; /* the next grant calls this function again */
     }
     s->to_send--;
     flow_prepare_frame(f, from, from == SENDER ? FRAME_DATA : FRAME_ANSWER, waited);
@@ -135,7 +135,7 @@ static void flow_repeat_refused(struct flow *f, uint8_t from)
     }
 }
 
-/* Credit messages use buffers of their own. */
+/* Credit messages need no posted buffer: they have buffers of their own. */
 static void on_arrived(void *ctx, uint32_t message)
 {
     struct flow *f = ctx;

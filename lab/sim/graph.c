@@ -58,7 +58,7 @@ static uint32_t graph_find_switch(const struct graph *g, const char *name)
     return UINT32_MAX;
 }
 
-/* "leaf3" or "leaf[0-17]": stem and numbers. */
+/* A name such as "leaf3" or a range such as "leaf[0-17]": stem "leaf" and numbers. */
 struct words {
     char stem[GRAPH_NAME_MAX];
     bool many;
@@ -216,7 +216,7 @@ static bool graph_read_line(struct reader *r, char *line)
         words[0]);
 }
 
-/* Moves the nodes' cables to the front, where a cable's number is the node's. */
+/* Moves the cables of nodes to the front of the array, so that node n has cable n. */
 static bool graph_move_node_cables(struct reader *r)
 {
     struct graph *g = r->g;

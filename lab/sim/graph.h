@@ -25,8 +25,8 @@ enum {
     GRAPH_NAME_MAX = 32
 };
 
-/* Nodes' cables come first: cable n is that of node n and leads up to its switch. A cable is link 2c from a
- * to b and link 2c + 1 back. */
+/* Cables of nodes come first: cable n leads from node n up to its switch. Cable c consists of link 2c from
+ * a to b and link 2c + 1 from b to a. */
 struct graph_cable {
     uint32_t a, b; /* switches; for a node's cable `a` is the node */
     double rate;   /* GB/s; 0: the machine's link_rate */
@@ -46,7 +46,7 @@ struct graph {
     uint32_t most_links; /* largest number of links of a switch */
 };
 
-/* False: `why` receives a sentence that names the line. */
+/* False: failed, and `why` receives a message with the number of the line. */
 bool graph_read(struct graph *g, FILE *in, char *why, size_t size);
 void graph_free(struct graph *g);
 

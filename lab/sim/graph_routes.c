@@ -8,7 +8,7 @@
 
 enum { FAR = UINT16_MAX };
 
-/* Links from each switch to other switches: link[first[s]] up to first[s + 1]. */
+/* Links from switches to other switches: switch s has link[first[s]] to link[first[s + 1] - 1]. */
 struct leaving {
     uint32_t *first, *link;
 };
@@ -68,7 +68,8 @@ static uint16_t graph_routes_distances(const struct graph *g, const struct leavi
     return tail == g->switches ? most : FAR;
 }
 
-/* far[t * switches + s]: distance from s to t. Selects the links of s that lead one step nearer to t. */
+/* Selects the links of each switch s that lead one step nearer to t. far[t * switches + s] is the distance
+ * from s to t. */
 static bool graph_find_routes(struct graph *g, const struct leaving *l, const uint16_t *far)
 {
     size_t pairs = (size_t)g->switches * g->switches, count = 0;
@@ -96,8 +97,8 @@ static bool graph_find_routes(struct graph *g, const struct leaving *l, const ui
     return true;
 }
 
-/* Parents are the first links of shortest routes to the root; switches without nodes below them are
- * omitted. */
+/* Finds the parent of each switch, the first link of a shortest route to the root; omits switches without
+ * nodes below them. */
 static void graph_find_parents(struct graph *g, uint32_t root, bool *needed)
 {
     for (uint32_t s = 0; s < g->switches; s++)

@@ -18,9 +18,9 @@ enum stage { STAGE_EAGER, STAGE_REQUEST, STAGE_CLEAR, STAGE_DATA };
 
 struct rank {
     struct sched sched;
-    uint32_t at;      /* index of the next step */
+    uint32_t at;      /* index of the next step in the schedule */
     uint32_t open;    /* sends and receives that were started and are not complete */
-    sim_time busy_to; /* end of the processor's present work */
+    sim_time busy_to; /* time at which the processor's present work ends */
     uint8_t rail;     /* rail of the last message that was not striped */
     uint32_t stage;   /* number of fences passed */
     bool waits;       /* waits at a fence or at the end of the schedule */
@@ -32,7 +32,7 @@ struct transfer {
     uint32_t from, to; /* ranks */
     uint64_t bytes;
     uint32_t stage;
-    uint32_t key_order; /* number of the message among those from `from` to `to` */
+    uint32_t key_order; /* sequence number of the message between these two ranks */
     uint32_t next;
     uint32_t missing; /* stripes of the present stage that have not arrived */
     uint8_t rail;     /* rail of all its messages, unless rails are used by JOB_RAILS_STRIPE */
@@ -47,7 +47,7 @@ struct job {
     struct transfer *transfers;
     uint32_t transfers_count, transfers_free;
     struct pairs sent, received; /* number of messages started so far, by pair of ranks */
-    struct pairs matching;       /* the message or the receive that was first, by message */
+    struct pairs matching;       /* by message: the send or the receive, whichever was first */
     double item_bytes;
     uint64_t messages;
     uint32_t unfinished, cores;
@@ -93,7 +93,8 @@ static void job_schedule_event(struct job *j, sim_time at, uint32_t kind, uint32
         j->failed = j->net.failed = true;
 }
 
-/* Uses the rank's processor from now on or from when it is free; returns the time of completion. */
+/* Occupies the rank's processor for this time, beginning when the processor is free; returns the time of
+ * completion. */
 static sim_time job_charge_time(struct job *j, uint32_t rank, double nanoseconds)
 {
     struct rank *r = &j->ranks[rank];
@@ -133,8 +134,7 @@ static void job_post(struct job *j, uint32_t rank, uint32_t t)
     job_schedule_event(j, job_charge_time(j, rank, j->net.machine.send_ns), EVENT_POST, t);
 }
 
-/* With several rails a rendezvous message is striped evenly over all of them; other messages use the rails in
- * turn. */
+/* Cuts a rendezvous message into stripes of equal size, at most one for each rail. */
 static unsigned job_split(const struct job *j, uint64_t bytes, struct stripe stripes[RAILS_MAX])
 {
     static const double even[RAILS_MAX] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
@@ -148,7 +148,7 @@ static uint8_t rank_next_rail(struct job *j, uint32_t rank)
     return r->rail = (uint8_t)rail_after(rails_all(j->net.rails), r->rail);
 }
 
-/* The rail of a rank's present stage, or of the rank. */
+/* The rail that the rank's present stage (JOB_RAILS_STAGES) or the rank (JOB_RAILS_RANKS) uses. */
 static uint8_t rank_fixed_rail(const struct job *j, uint32_t rank)
 {
     const uint32_t place =
@@ -174,7 +174,7 @@ static void on_post(struct job *j, uint32_t t)
         network_send_on(&j->net, stripes[i].rail, job_node_of_rank(j, from), job_node_of_rank(j, to),
                         stripes[i].bytes, t, false);
     if (x->stage == STAGE_EAGER)
-        rank_complete_operation(j, x->from); /* the library has copied the data */
+        rank_complete_operation(j, x->from); /* an eager send is complete when its data is copied */
 }
 
 static void rank_start_send(struct job *j, uint32_t rank, const struct step *s)
@@ -243,7 +243,7 @@ static void on_arrived(void *ctx, uint32_t message)
         job_continue_matched(j, t);
 }
 
-/* Executes steps until one has to wait. */
+/* Executes steps of the schedule until a step has to wait. */
 static void job_continue_rank(struct job *j, uint32_t rank)
 {
     struct rank *r = &j->ranks[rank];
@@ -294,7 +294,7 @@ static void on_event(void *ctx, const struct event *e)
         on_post(j, e->what);
 }
 
-/* Prefetches a rank's state, then its next steps; see network.c. */
+/* Prefetches a rank's state (SOON_NEAR), then its next steps (SOON_NEXT). */
 static void job_fetch(void *ctx, const struct event *e, enum event_soon how)
 {
     const struct job *j = ctx;
@@ -309,7 +309,8 @@ static void job_fetch(void *ctx, const struct event *e, enum event_soon how)
         __builtin_prefetch(&r->sched.steps[r->at]);
 }
 
-/* Items of the schedule and their number: see algorithm.h. */
+/* Describes the operation for the schedule generators (struct coll_shape); *item_bytes is the size of one
+ * schedule item. */
 static void job_fill_shape(struct coll_shape *shape, const struct job_order *o, int64_t *starts,
                            double *item_bytes)
 {
@@ -352,8 +353,8 @@ static const char *job_make_schedules(struct job *j, struct coll_shape *shape, u
         *steps += s->count;
         if (s->failed)
             return "out of memory for the list of its steps";
-        /* Sixteen ranks are sampled to estimate the number of all steps; a single one could be a root with
-         * many more than the others. */
+        /* Sixteen ranks are sampled to estimate the number of steps of all ranks; a single sampled rank
+         * could be a root with many more steps than the others. */
         double all = (double)*steps / (r + 1) * j->order->ranks;
         if (*steps > j->order->most_steps || (r >= 15 && all > 4.0 * (double)j->order->most_steps))
             return "it has more steps than --most-steps allows";

@@ -12,7 +12,8 @@
 #include "coll/sched/sched.h"
 #include "network.h"
 
-/* A further kind of step for given schedules: the processor computes for `count` nanoseconds. */
+/* A kind of step that only given schedules (job_order.given) contain: the processor computes for `count`
+ * nanoseconds. */
 enum { JOB_COMPUTE = STEP_FENCE + 1 };
 
 /* Use of a node's rails by the messages of a collective operation [Liu04 11.2]. */
@@ -31,7 +32,7 @@ struct job_order {
     const struct coll_algorithm *algorithm;
     int parameter[COLL_PARAMETERS]; /* 0: the algorithm's preset */
     int ranks, per_node, root;
-    uint64_t bytes;   /* of the vector for bcast and reductions, of one block for the other collectives */
+    uint64_t bytes;   /* bytes of the vector for bcast and reductions, of one block for other collectives */
     uint64_t segment; /* bytes that a pipelined algorithm moves at a time; 0: the whole message */
     uint64_t most_steps;
     enum job_rails rails;

@@ -31,7 +31,7 @@ bool lanes_make(struct network *n)
     for (uint32_t cable = 0; cable < n->bus_first; cable++) {
         n->lane_waiting[cable] = (struct lane_queue){NONE, NONE};
         for (uint32_t lane = 1; lane < n->lanes; lane++)
-            /* and its medium: the lanes share the rate */
+            /* The copy has the same medium as lane 0, so all lanes of a cable share its rate. */
             n->links[lane_link_index(n, cable, lane)] = n->links[cable];
     }
     return true;
@@ -109,7 +109,7 @@ void lanes_release(struct network *n, uint32_t link)
     *holder = NONE;
     if (q->first == NONE)
         return;
-    *holder = n->packets[q->first].message; /* the first packet of a message waits ahead of its others */
+    *holder = n->packets[q->first].message; /* the first packet of its message */
     for (uint32_t p = lane_remove_waiting(n, q, *holder), next; p != NONE; p = next) {
         next = n->packets[p].next;
         network_link_queue(n, link, p);

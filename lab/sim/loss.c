@@ -9,7 +9,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "network_part.h"
 
-/* Drops one reference to the message's number. */
+/* Drops one reference to the message; frees the message if all its data has arrived and no reference is
+ * left. */
 static void loss_release_message(struct network *n, uint32_t message)
 {
     struct message *m = &n->messages[message];

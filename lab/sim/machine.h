@@ -25,7 +25,7 @@ struct machine {
     double bus_shared;          /* not 0: both directions share the bus rate */
     double bus_turn_ns;         /* time in which a shared bus changes its direction */
     double mtu, header_bytes;   /* largest packet, and bytes of a packet in addition to its data */
-    double buffers; /* packets that fit into the receiving end of a link; further ones wait in front of it */
+    double buffers; /* packets that fit into a link's buffers; further packets wait in front of it */
     double
         /* not 0: number of lanes of a cable, one of which a message holds on each cable of its route
          * (lanes.c) */
@@ -37,7 +37,7 @@ struct machine {
     double rails;       /* adapters of a node, each with a network of its own */
     double bus_node;    /* not 0: all adapters of a node share one bus */
     double doorbell_ns; /* time from the processor's write until the adapter begins with the message */
-    double lmc;  /* a node has 2^lmc LIDs, each with routes of its own, which its messages use in turn */
+    double lmc;  /* a node has 2^lmc LIDs, each with routes of its own; its messages use the LIDs in turn */
     double loss; /* fraction of packets that a link loses */
     double
         /* time until an adapter repeats a lost packet of a reliable connection if the receiver does not
@@ -52,12 +52,12 @@ struct machine {
         /* processors that all ranks of a job share, like virtual nodes of one machine; 0: one for each
          * rank */
         cores;
-    double turn_ns;               /* time in which such a processor changes from one rank to another */
+    double turn_ns;               /* time to change such a processor from one rank to another */
     const struct graph *topology; /* NULL: a fat tree */
 };
 
 extern const struct machine machine_simple; /* for tests: 1 byte per nanosecond, no headers, round times */
-extern const struct machine machine_preset; /* see machine.c for where its numbers come from */
+extern const struct machine machine_preset; /* machine.c names the sources of its numbers */
 
 /* Sets a machine of published values by its name: ib100 is the preset, liu2004 the nodes of [Liu04 6, 7].
  * False: unknown name. */
@@ -68,7 +68,8 @@ static inline double machine_multicast_ns(const struct machine *m, double bytes)
 }
 
 bool machine_set_preset(struct machine *m, const char *name);
-/* Reads settings that replace the present ones. False: `why` receives a sentence that names the line. */
+/* Reads settings and replaces the present ones. False: failed, and `why` receives a message with the
+ * number of the line. */
 bool machine_read(struct machine *m, FILE *in, char *why, size_t size);
 /* False: the name is unknown or the value out of range. */
 bool machine_set(struct machine *m, const char *name, const char *value);

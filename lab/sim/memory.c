@@ -10,8 +10,8 @@ const char *const memory_scheme_names[MEMORY_SCHEMES] = {
     [MEMORY_RINGS_ALL] = "rings for all", [MEMORY_SHARED] = "shared queues",
 };
 
-/* Entries of queue pairs: a send work request with two scatter/gather entries and inline data, a receive work
- * request with one, rounded as current adapters do. */
+/* send_entry: a send work request with two scatter/gather entries and inline data; receive_entry: a
+ * receive work request with one scatter/gather entry; both rounded as current adapters do. */
 const struct memory_rules memory_presets = {.buffers = 8,
                                             .frame = 32 * 1024,
                                             .small = 2048,
@@ -31,7 +31,7 @@ enum {
     BELL_BYTES = CACHE_LINE /* memory for a peer's ring credits */
 };
 
-/* Bytes of `buffers` buffers of one size, in whole chunks. */
+/* Bytes of memory for `buffers` buffers of `size` bytes; buffers are allocated in whole chunks. */
 static double memory_pool_bytes(double buffers, size_t size)
 {
     const size_t each = posted_chunk_buffers(size);
@@ -58,7 +58,7 @@ void memory_compute(const struct memory_rules *r, enum memory_scheme scheme, uin
     if (scheme == MEMORY_RINGS || scheme == MEMORY_RINGS_ALL) {
         const double rings = scheme == MEMORY_RINGS ? MIN(connections, r->rings) : connections;
         out->frames += memory_pool_bytes(
-            2 * rings, r->slots * r->slot); /* one ring for receiving and the send copy of the peer's ring */
+            2 * rings, r->slots * r->slot); /* receive ring and send copy of the peer's ring */
     }
     out->queue_pairs = connections;
     out->queues = connections * (r->send_depth * (double)r->send_entry +

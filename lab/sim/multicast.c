@@ -1,7 +1,6 @@
 /* multicast.c: nodes that send and receive by the library's multicast state machines. A node's processor
- * handles one packet or acknowledgement after the other, and passes it to the state machines when it handles
- * it. The root sends co-roots no packets of their own: they take part in the multicast and acknowledge to the
- * root, as in the library.
+ * passes one packet or acknowledgement after the other to the state machines. The root sends no separate
+ * packets to co-roots: co-roots take part in the multicast and acknowledge to the root, as in the library.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "multicast.h"
@@ -16,7 +15,8 @@
 enum { ACK_BYTES = 24, AGAIN = 64 };
 enum { EVENT_HANDLED = EVENT_OTHER, EVENT_ROOT, EVENT_TIMER, EVENT_THERE };
 
-/* Tags: a packet's number and whether it requests an acknowledgement, or the index of an acknowledgement. */
+/* Message tags: the number of a packet and whether the packet requests an acknowledgement, or the index of
+ * an acknowledgement. */
 #define TAG_ASK   UINT32_C(0x80000000)
 #define TAG_ACK   UINT32_C(0x40000000)
 #define TAG_EMPTY UINT32_C(0x20000000) /* no data: the packet only requests an acknowledgement */
@@ -47,7 +47,7 @@ struct group {
     struct item *items;
     uint32_t items_count, items_free, posted, unfinished;
     sim_time last;
-    bool root_waits; /* an event will try to send again */
+    bool root_waits; /* an event that sends the next packet is scheduled */
 };
 
 struct mcast_rules multicast_rules(uint32_t window, uint32_t aggregate, double timeout_us)
@@ -96,7 +96,7 @@ static uint32_t group_new_item(struct group *g)
 
 /* ---- sending ---- */
 
-/* Sets the node's timer for acknowledgements that it owes or expects. */
+/* Sets the timer of a node for acknowledgements that the node has to send or expects. */
 static void node_set_timer(struct group *g, uint32_t node)
 {
     struct member *m = &g->members[node];
@@ -126,7 +126,8 @@ static void node_repeat_packets(struct group *g, uint32_t node, const struct mca
     }
 }
 
-/* The root sends while the window permits, one packet whenever its processor is free. */
+/* Schedules the next packet of the root if the window permits; the root sends a packet when its processor
+ * is free. */
 static void multicast_continue_root(struct group *g)
 {
     struct member *root = &g->members[0];
@@ -219,7 +220,7 @@ static void node_handle_ack(struct group *g, const struct item *ack)
     if (ack->ack.early)
         node_repeat_packets(g, ack->node, out,
                             mcast_sender_list_resends(&m->sender, child, group_now(g), out, AGAIN));
-    if (full && relay_has_room(g, ack->node)) { /* the preceding acknowledgement reported no room */
+    if (full && relay_has_room(g, ack->node)) { /* the last acknowledgement to the root reported no room */
         mcast_stream_reopen(&m->stream);
         multicast_acknowledge(g, ack->node);
     }
@@ -246,7 +247,7 @@ static void on_timer(struct group *g, uint32_t node)
     struct mcast_resend out[AGAIN] = {{0}};
     struct member *m = &g->members[node];
     if (m->timer_at > g->net.now)
-        return; /* the timer was set to a later time meanwhile */
+        return; /* an outdated event: the timer was set to a later time */
     m->timer_at = 0;
     if (m->sender.children)
         node_repeat_packets(g, node, out, mcast_sender_timeout(&m->sender, group_now(g), out, AGAIN));
@@ -257,8 +258,8 @@ static void on_timer(struct group *g, uint32_t node)
 
 /* ---- called by the network ---- */
 
-/* The processor handles an item when it is free. An acknowledgement is already in memory and is not
- * received. */
+/* The node's processor handles an item when it is free. An acknowledgement was written to memory by RDMA
+ * and costs ack_ns instead of a receive. */
 static void multicast_consume(struct group *g, uint32_t i)
 {
     const struct item *item = &g->items[i];

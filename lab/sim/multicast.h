@@ -21,8 +21,8 @@ struct multicast_order {
 struct multicast_report {
     double us;      /* time until every node has every packet */
     double root_us; /* time until the root has all acknowledgements */
-    uint64_t acks, again,
-        lost; /* acknowledgements; packets repeated, to one node or to all; lost packets and copies */
+    /* acks: acknowledgements; again: packets repeated, to one node or to all; lost: packets and copies */
+    uint64_t acks, again, lost;
     uint32_t most_children; /* largest number of nodes from which one node collects acknowledgements */
     uint64_t events;
     const char *failed; /* NULL, or the reason why there is no result */

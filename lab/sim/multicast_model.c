@@ -14,7 +14,7 @@ static uint32_t model_tree_levels(const struct machine *m, uint32_t nodes)
     return levels;
 }
 
-/* Number of nodes below one switch of the top of `levels` levels. */
+/* Number of nodes below one switch at level `levels` of the tree. */
 static double model_nodes_of_levels(const struct machine *m, uint32_t levels)
 {
     double reach = 1;
@@ -98,13 +98,13 @@ static double model_leaves_per_collector(const struct model_load *l)
     return (leaves + l->collectors - 1) / l->collectors;
 }
 
-/* Time in which a leaf receives a packet and acknowledges it. */
+/* Processor time in which a leaf receives a packet and sends its share of an acknowledgement. */
 static double model_leaf_ns(const struct machine *m, const struct model_load *l)
 {
     return m->receive_ns + l->bytes / m->copy_rate + m->send_ns / l->aggregate;
 }
 
-/* Time for one packet of any length on a bus with a delay and few buffers. */
+/* Smallest time between two packets of any length on a bus with a delay and few buffers. */
 static double model_bus_gap_ns(const struct machine *m)
 {
     return m->bus_rate > 0 ? 2 * m->bus_ns / m->buffers : 0;

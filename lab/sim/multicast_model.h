@@ -9,7 +9,8 @@
 
 #include "machine.h"
 
-/* us until the last of `nodes` nodes has the bytes of one packet; no node is late. */
+/* us from the start of a broadcast of one packet until the last of `nodes` nodes has the bytes; no node is
+ * late. */
 double model_messages_us(const struct machine *m, uint32_t nodes, double bytes);
 double model_multicast_us(const struct machine *m, uint32_t nodes, double bytes);
 
@@ -19,10 +20,10 @@ struct model_load {
     uint32_t nodes, collectors, aggregate;
     double bytes;
 };
-/* As in the library: co-roots take part in the multicast and acknowledge to the root. */
+/* Model of the library: co-roots take part in the multicast and acknowledge to the root. */
 double model_period_us(const struct machine *m, const struct model_load *l);
-/* As in the paper: in addition the root sends to the co-roots over a tree of reliable messages, which are not
- * acknowledged. */
+/* Model of [Liu04]: in addition the root sends to the co-roots over a tree of reliable messages, which are
+ * not acknowledged. */
 double model_paper_period_us(const struct machine *m, const struct model_load *l);
 
 #endif

@@ -17,7 +17,7 @@ void *network_alloc_array(size_t count, size_t size)
     return aligned_alloc(LINE_BYTES, (count * size + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES);
 }
 
-/* Ensures room for one more element of an array; false without memory. */
+/* Makes room for one more element of an array; false: memory ran out. */
 bool network_grow(struct network *n, void **array, uint32_t count, size_t size)
 {
     if (count && (count & (count - 1)))
@@ -102,15 +102,15 @@ static void network_wake_link(struct network *n, uint32_t link, sim_time at)
     network_schedule(n, at, EVENT_LINK, link);
 }
 
-/* The i-th of the times at which buffers will be free, earliest first; the first is link.soonest, so that a
- * link with one packet in flight, the usual case, uses one cache line. */
+/* Place of the i-th buffer-release time, earliest first. The first time is link.soonest, so that a link
+ * with one packet in flight, the usual case, uses one cache line. */
 static sim_time *link_soon_at(struct network *n, uint32_t link, uint32_t i)
 {
     uint32_t at = n->links[link].soon_first + i;
     return &n->soon_at[(size_t)link * n->buffers + (at < n->buffers ? at : at - n->buffers)];
 }
 
-/* A buffer at the link's far end will be free at time `at`. */
+/* Records that a buffer at the link's far end will be free at time `at`. */
 void network_buffer_release(struct network *n, uint32_t link, sim_time at)
 {
     struct link *l = &n->links[link];
@@ -128,7 +128,7 @@ void network_buffer_release(struct network *n, uint32_t link, sim_time at)
         network_wake_link(n, link, at > n->now ? at : n->now);
 }
 
-/* Counts the buffers that are free by now. */
+/* Adds the buffers whose release time has passed to free_count. */
 static void link_count_free_buffers(struct network *n, uint32_t link)
 {
     struct link *l = &n->links[link];
@@ -162,7 +162,7 @@ static bool message_uses_bus(const struct network *n, const struct message *m)
     return has_bus(n) && !(m->urgent && m->kind == MESSAGE_PLAIN);
 }
 
-/* The packet leaves for the link's far end. */
+/* Transmits the first waiting packet over the link. */
 static void network_start(struct network *n, uint32_t link)
 {
     struct link *l = &n->links[link];
@@ -171,7 +171,7 @@ static void network_start(struct network *n, uint32_t link)
     sim_time end = n->now + network_crossing_time(n, link, p);
     if (link_is_bus(n, link) && n->links[l->medium].used_by != link && n->links[l->medium].used_by != NONE)
         end += sim_time_from_ns(n->machine.bus_turn_ns);
-    if (end < p->tail) /* the preceding link is slower than this one */
+    if (end < p->tail) /* the packet arrives on a slower link than this one */
         end = p->tail;
     p->tail = end + network_link_delay(n, link);
     l->first = p->next;
@@ -206,7 +206,7 @@ static bool link_shares_medium(const struct network *n, uint32_t link)
     return n->machine.bus_shared != 0 || (n->machine.bus_node != 0 && n->rails > 1);
 }
 
-/* Starts packets while the link can accept them. */
+/* Starts waiting packets until the link is busy or its far end has no free buffer. */
 void network_link_update(struct network *n, uint32_t link)
 {
     struct link *l = &n->links[link];
@@ -251,7 +251,7 @@ void network_link_offer(struct network *n, uint32_t link, uint32_t packet)
     network_link_update(n, link);
 }
 
-/* The first link of an adapter's messages. */
+/* Link on which the messages of an adapter leave the node: the bus, or the cable without a bus. */
 static uint32_t adapter_first_link(const struct network *n, uint32_t node, uint32_t rail)
 {
     return has_bus(n) ? bus_link_index(n, port_index(n, node, rail), false)
@@ -324,7 +324,8 @@ void network_message_queue(struct network *n, uint32_t index)
     else
         n->messages[n->node_last[queue]].next = index;
     n->node_last[queue] = index;
-    /* no packet of this adapter waits for its first link, so no event would cut the next one */
+    /* No packet of this adapter waits for its first link, so no event would cut the first packet of this
+     * message. */
     if (n->links[adapter_first_link(n, m->from, m->rail)].first == NONE)
         network_cut_next_packet(n, m->from, m->rail);
 }
@@ -369,7 +370,8 @@ static void message_arrived(struct network *n, uint32_t index)
     loss_message_done(n, index);
 }
 
-/* Estimated wait of a packet for a link: for the packet on the link and for those that wait. */
+/* Estimated time that a packet waits for a link: until the present packet and the waiting packets have
+ * left. */
 static sim_time link_estimate_wait(const struct network *n, uint32_t link)
 {
     const struct link *l = &n->links[link];
@@ -380,8 +382,8 @@ static sim_time link_estimate_wait(const struct network *n, uint32_t link)
                                         : wait;
 }
 
-/* Of a switch's links up, all of which lead to every node, the one with the shortest wait; the routing
- * table's link if waits are equal. */
+/* Selects the link up with the shortest wait; all links up of a switch lead to every node. If waits are
+ * equal: the routing table's link. */
 static uint32_t switch_choose_up_link(struct network *n, uint32_t first, uint32_t usual, uint32_t message)
 {
     const uint32_t links = n->topo.tree.half, port = (usual - first) / 2;
@@ -412,7 +414,7 @@ static uint32_t network_next_link(struct network *n, const struct link *l, const
     return switch_choose_up_link(n, base + tree_up_link(&n->topo.tree, l->end), base + usual, p->message);
 }
 
-/* A packet has arrived at the end of the link whose buffer it holds. */
+/* Handles a packet that has arrived at the end of a link: loses, forwards or delivers the packet. */
 static void network_packet_at_end(struct network *n, uint32_t index)
 {
     struct packet *p = &n->packets[index];
@@ -487,7 +489,7 @@ static void network_prefetch_next(const struct network *n, const struct packet *
     }
 }
 
-/* With thousands of nodes no data is in the processor's caches at its event unless it was prefetched. */
+/* Prefetches the data of an event: with thousands of nodes the processor caches do not hold it. */
 static void network_prefetch_event(void *ctx, const struct event *e, enum event_soon how)
 {
     const struct network *n = ctx;

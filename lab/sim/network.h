@@ -25,11 +25,11 @@ enum { BUFFERS_MAX = 64, LINE_BYTES = 64 };
 struct link {
     struct tree_place end; /* the switch at the end of the link */
     uint32_t end_node;     /* the node whose memory or adapter is at the end of the link; otherwise NONE */
-    /* index of the link whose free_at and used_by it shares: its own index except for a bus */
+    /* index of the link whose free_at and used_by this link shares: its own index except for a bus */
     uint32_t medium;
     uint32_t first, last; /* packets that wait for the link */
-    uint32_t used_by;     /* as a medium: the link that used it last */
-    sim_time free_at;     /* as a medium: the time at which it is free */
+    uint32_t used_by;     /* if this link is a medium: the link that used it last */
+    sim_time free_at;     /* if this link is a medium: the time at which it is free */
     sim_time wake_at;     /* time of the event that will update the link; NEVER: none */
     sim_time soonest;     /* if `soon` is not 0: the earliest time at which a buffer will be free */
     uint8_t rail;
@@ -37,13 +37,13 @@ struct link {
     uint8_t soon;       /* buffers that will be free: at soonest, and at the times in network.soon_at */
     /* first entry of this ring in network.soon_at, earliest time first; soonest replaces the first entry */
     uint8_t soon_first;
-    bool yielded; /* it let another link of its medium go first */
+    bool yielded; /* this link has let another link of its medium go first */
 } __attribute__((aligned(LINE_BYTES)));
 _Static_assert(sizeof(struct link) == LINE_BYTES, "a link is one cache line");
 
 struct packet {
     uint32_t message, bytes; /* bytes of data, without header */
-    uint32_t held; /* the link whose far-end buffer it occupies; NONE: in its sender's memory; or SWITCH */
+    uint32_t held; /* link whose far-end buffer it occupies; NONE: packet in its sender's memory; or SWITCH */
     uint32_t next; /* next packet in a queue or in the list of free packets */
     union {
         uint32_t number; /* number of the packet in its message; not used for copies */
@@ -52,7 +52,7 @@ struct packet {
     uint16_t epoch;            /* epoch of its message when the packet was cut */
     bool begins : 1, ends : 1; /* first and last packet of its message */
     bool copied : 1;           /* other copies share the buffer */
-    sim_time tail;             /* time at which its last byte reaches the present place of its first byte */
+    sim_time tail;             /* time at which the last byte reaches the place where the first byte is now */
 };
 
 /* Copies of a multicast packet in one buffer of a switch, which is free when the last copy has left. */
@@ -63,7 +63,7 @@ struct copies {
 
 enum message_kind { MESSAGE_PLAIN, MESSAGE_MULTICAST, MESSAGE_BARRIER, MESSAGE_NAK };
 
-/* `arrived` is called with the message's number when its last byte is in the receiver's memory. */
+/* A message. The network calls `arrived` with its index when its last byte is in the receiver's memory. */
 struct message {
     uint32_t from, to; /* nodes; to: the receiving node while `delivered` is called for a multicast */
     uint32_t rail;
@@ -72,12 +72,12 @@ struct message {
     uint64_t unsent, missing; /* bytes; multicast: missing counts packets in flight */
     bool begun;               /* the first packet was cut */
     /* State after a loss (loss.c): */
-    bool broken, requested,
-        done;            /* packet `gap` was lost; the receiver has requested it; everything has arrived */
+    /* broken: packet `gap` was lost; requested: the receiver has requested it; done: all data has arrived */
+    bool broken, requested, done;
     uint16_t epoch;      /* number of restarts */
     uint32_t gap, known; /* known: references by timeouts of lost packets and by NAKs */
     uint64_t bytes;      /* bytes of the whole message */
-    uint32_t tag;        /* value of the caller */
+    uint32_t tag;        /* value that the caller assigns */
     uint32_t next;
 };
 
@@ -103,25 +103,25 @@ struct network {
     uint32_t packets_count, packets_free;
     struct message *messages;
     uint32_t messages_count, messages_free;
-    uint32_t *node_first,
-        /* messages that an adapter still has to cut into packets: two queues each, the second for urgent
-         * ones */
-        *node_last;
+    /* queues of the messages that an adapter still has to cut into packets: two for each adapter, the second
+     * for urgent messages */
+    uint32_t *node_first, *node_last;
     struct copies *copies;
     uint32_t copies_count, copies_free;
-    uint32_t *scratch;              /* links of one switch */
-    uint32_t *gathered;             /* for each switch of the multicast tree: arrivals at the barrier */
-    uint32_t *turn;                 /* for each node: index of the destination's LID for the next message */
-    uint64_t random, lost, refused; /* packets; refused: packets that go-back-N repeats */
-    bool failed;                    /* memory ran out */
+    uint32_t *scratch;  /* temporary list of links of one switch */
+    uint32_t *gathered; /* for each switch of the multicast tree: arrivals at the barrier */
+    uint32_t *turn;     /* for each node: index of the destination's LID for the next message */
+    /* random: state of the generator; lost: lost packets; refused: packets that go-back-N repeats */
+    uint64_t random, lost, refused;
+    bool failed; /* memory ran out */
     void (*arrived)(void *ctx, uint32_t message);
     /* NULL, or called when the first byte is in the receiver's adapter */
     void (*began)(void *ctx, uint32_t message);
     /* called for a multicast packet, or for the end of a barrier */
     void (*delivered)(void *ctx, uint32_t message, uint32_t node);
     void (*soon)(void *ctx, const struct event *e, enum event_soon how); /* NULL, or as event_queue.soon */
-    void (*other)(void *ctx,
-                  const struct event *e); /* events of the caller's own kinds, EVENT_OTHER and above */
+    /* called for events of the caller's own kinds, EVENT_OTHER and above */
+    void (*other)(void *ctx, const struct event *e);
     void *ctx;
 };
 
@@ -130,8 +130,8 @@ enum { EVENT_PACKET, EVENT_LINK, EVENT_LOCAL, EVENT_DOORBELL, EVENT_RETRY, EVENT
 bool network_make(struct network *n, const struct machine *m, uint32_t nodes);
 void network_free(struct network *n);
 
-/* Sends a message; between ranks of one node it does not use the network. Returns the message's number, NONE
- * if memory ran out. */
+/* Sends a message; a message between ranks of one node does not use the network. Returns the index of the
+ * message; NONE: memory ran out. */
 uint32_t network_send(struct network *n, uint32_t from, uint32_t to, uint64_t bytes, uint32_t tag);
 
 /* Sends over one of several rails. An urgent message, which is one packet, precedes all packets that have not
@@ -139,12 +139,12 @@ uint32_t network_send(struct network *n, uint32_t from, uint32_t to, uint64_t by
 uint32_t network_send_on(struct network *n, uint32_t rail, uint32_t from, uint32_t to, uint64_t bytes,
                          uint32_t tag, bool urgent);
 
-/* One packet to all nodes except the sender, copied by the switches. It may be lost on any link and is not
- * repeated. */
+/* Sends one packet to all nodes except the sender; switches copy it. A packet may be lost on any link and
+ * is not repeated. */
 uint32_t network_multicast(struct network *n, uint32_t from, uint32_t bytes, uint32_t tag);
 
-/* The node has arrived at the barrier that the switches count; `delivered` is called for each node when all
- * have arrived. Every node of the network takes part, and no packet of a barrier is lost. */
+/* Enters a node into the barrier that the switches count; when all nodes have entered, `delivered` is
+ * called for each node. Every node of the network takes part, and no packet of a barrier is lost. */
 uint32_t network_barrier(struct network *n, uint32_t from, uint32_t tag);
 
 /* Sets the rate of all cables of a rail to this multiple of machine.link_rate. */

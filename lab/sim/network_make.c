@@ -6,8 +6,8 @@
 
 #include "network_part.h"
 
-/* Index of the link whose rate a bus link shares: its directions share the rate, or all adapters of a node,
- * or both, or neither. */
+/* Index of the link whose rate a bus link shares. machine.bus_shared: both directions of a bus share one
+ * rate; machine.bus_node: all adapters of a node share one rate. */
 static uint32_t link_find_bus_medium(const struct network *n, uint32_t link)
 {
     uint32_t port = (link - n->bus_first) / 2, direction = (link - n->bus_first) % 2;

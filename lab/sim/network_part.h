@@ -15,19 +15,19 @@ static inline bool link_is_bus(const struct network *n, uint32_t link)
     return link >= n->bus_first && link < n->links_count;
 }
 
-/* An adapter: a node on a rail. */
+/* Index of an adapter, the port of a node on a rail. */
 static inline uint32_t port_index(const struct network *n, uint32_t node, uint32_t rail)
 {
     return node * n->rails + rail;
 }
 
-/* Bus links: even ones lead from memory to the adapter, odd ones back. */
+/* Index of a link of a bus: even links lead from memory to the adapter, odd links back. */
 static inline uint32_t bus_link_index(const struct network *n, uint32_t port, bool to_memory)
 {
     return n->bus_first + 2 * port + to_memory;
 }
 
-/* Index of a rail's first link; the tree's link numbers are relative to it. */
+/* Index of a rail's first link; link numbers of the topology are relative to this index. */
 static inline uint32_t rail_first_link(const struct network *n, uint32_t rail)
 {
     return rail * 2 * n->topo.cables;
@@ -38,7 +38,7 @@ static inline bool has_bus(const struct network *n)
     return n->machine.bus_rate > 0;
 }
 
-/* network.c */
+/* Functions of network.c. */
 void network_schedule(struct network *n, sim_time at, uint32_t kind, uint32_t what);
 void *network_alloc_array(size_t count, size_t size); /* aligned to cache lines, not cleared */
 bool network_grow(struct network *n, void **array, uint32_t count, size_t size);
@@ -53,36 +53,35 @@ void network_link_update(struct network *n, uint32_t link);
 void network_link_offer(struct network *n, uint32_t link, uint32_t packet);
 sim_time network_link_delay(const struct network *n, uint32_t link);
 
-/* lanes.c */
-bool lanes_make(struct network *n); /* after the links are made */
+/* Functions of lanes.c. */
+bool lanes_make(struct network *n); /* called after network_make has made the links */
 /* Returns the link of the lane that the packet's message holds or acquires now. NONE: all lanes are held, and
  * the packet waits. */
 uint32_t lanes_acquire(struct network *n, uint32_t cable, uint32_t packet);
-/* True: the message holds a lane of the cable or waits for one. Otherwise `wait` grows by the estimated
- * wait. */
+/* True: the message holds a lane of the cable or waits for a lane. Otherwise adds the estimated wait to
+ * *wait. */
 bool lanes_estimate_wait(struct network *n, uint32_t cable, uint32_t message, sim_time *wait);
-/* the last packet of the message that holds the lane has left */
+/* Frees the lane after the last packet of its message has left. */
 void lanes_release(struct network *n, uint32_t link);
 
-/* switch.c */
-void switch_multicast_packet_done(struct network *n,
-                                  uint32_t message); /* a packet of the message is on no link any more */
-void switch_handle_special(struct network *n,
-                           uint32_t packet); /* a multicast or barrier packet is in a switch */
+/* Functions of switch.c. */
+/* Called when a packet of the multicast message has left its last link. */
+void switch_multicast_packet_done(struct network *n, uint32_t message);
+/* Handles a multicast or barrier packet that has arrived at a switch. */
+void switch_handle_special(struct network *n, uint32_t packet);
 void switch_forward_combined(struct network *n, uint32_t which);
-/* a multicast or barrier packet is in a node's memory */
+/* Handles a multicast or barrier packet that has arrived in a node's memory. */
 void switch_deliver_special(struct network *n, uint32_t packet);
 void switch_release_copy(struct network *n, struct packet *p, uint32_t held, sim_time end);
 
-/* loss.c */
-/* true: the link loses the packet, which is dropped or will be repeated */
+/* Functions of loss.c. */
+/* Returns true if the link loses the packet, which is then dropped or repeated later. */
 bool loss_drops_packet(struct network *n, uint32_t packet);
 void loss_timeout(struct network *n, uint32_t packet);
-bool loss_refuses_packet(struct network *n,
-                         /* true: the receiver refuses the packet because an earlier one is missing */
-                         uint32_t packet);
-void loss_on_nak(struct network *n, uint32_t nak); /* the sender has received the NAK */
-void loss_message_done(struct network *n,
-                       uint32_t message); /* frees the message when no packet, NAK or timeout refers to it */
+/* Returns true if the receiver refuses the packet because an earlier packet is missing. */
+bool loss_refuses_packet(struct network *n, uint32_t packet);
+void loss_on_nak(struct network *n, uint32_t nak); /* the NAK has arrived at the sender */
+/* Frees the message when no packet, NAK or timeout refers to it. */
+void loss_message_done(struct network *n, uint32_t message);
 
 #endif

@@ -11,7 +11,7 @@
 
 struct pair {
     uint32_t from, to, order;
-    uint32_t value; /* a count, or the value of the first */
+    uint32_t value; /* pairs_count: number of calls; pairs_match: value of the first call */
     bool used;
 };
 

@@ -36,7 +36,7 @@ struct stream {
     const struct stream_order *order;
     struct stream_report *report;
     struct network net;
-    struct adapt adapt[2]; /* one for each direction */
+    struct adapt adapt[2]; /* one state of the adaptive policy for each direction */
     struct slot slots[2][STREAM_WINDOW_MAX];
     struct stripe_rules rules;
     sim_time begin, slice;

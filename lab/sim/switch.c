@@ -63,7 +63,7 @@ static void switch_copy(struct network *n, uint32_t index, uint32_t count)
     }
 }
 
-/* Links of the multicast tree at a switch except the one on which the packet arrived. */
+/* Lists the links of the multicast tree at a switch except the link on which the packet arrived. */
 static uint32_t switch_list_onward_links(struct network *n, struct tree_place at, uint32_t came_by)
 {
     uint32_t count = topo_down_links(&n->topo, at, n->scratch), kept = 0, up = topo_up_link(&n->topo, at);
@@ -77,7 +77,7 @@ static uint32_t switch_list_onward_links(struct network *n, struct tree_place at
 
 /* ---- the barrier in the switches ---- */
 
-/* Makes a packet that a switch sends itself. */
+/* Makes a packet whose origin is a switch. */
 static uint32_t switch_make_packet(struct network *n, uint32_t from, uint32_t rail, enum message_kind kind,
                                    uint32_t tag)
 {
@@ -95,7 +95,8 @@ static uint32_t switch_make_packet(struct network *n, uint32_t from, uint32_t ra
     return p;
 }
 
-/* Packets towards the top use links up; packets that release the barrier come down. */
+/* Whether the packet comes from the switch above and releases the barrier; packets of arrivals come from
+ * below. */
 static bool barrier_packet_descends(const struct network *n, struct tree_place at, uint32_t link)
 {
     uint32_t up = topo_up_link(&n->topo, at);
@@ -121,7 +122,8 @@ static void switch_count_barrier_packet(struct network *n, uint32_t index)
     network_schedule(n, n->now + sim_time_from_ns(n->machine.barrier_ns), EVENT_COMBINED, index);
 }
 
-/* Forwards the combined packet; the switch is that of the last packet to arrive. */
+/* Forwards the barrier packet of a switch at which all packets from below have arrived: to the switch
+ * above, or down from the top. */
 void switch_forward_combined(struct network *n, uint32_t index)
 {
     struct packet *p = &n->packets[index];

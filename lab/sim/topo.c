@@ -7,7 +7,7 @@ bool topo_make(struct topo *t, const struct graph *graph, uint32_t nodes, uint32
 {
     *t = (struct topo){.graph = graph, .nodes = nodes, .paths = 1u << lmc};
     if (graph) {
-        t->nodes = graph->nodes; /* all nodes of the file, even if only some of them send */
+        t->nodes = graph->nodes; /* the file determines the number of nodes, even if only some of them send */
         t->cables = graph->cables;
         t->switches = graph->switches;
         t->most_copies = graph->most_links;

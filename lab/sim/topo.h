@@ -12,7 +12,7 @@
 struct topo {
     struct tree tree;
     const struct graph *graph; /* NULL: the regular tree */
-    /* link 2c is the direction up, or from a to b, of cable c; 2c + 1 is the other one; node n has cable n */
+    /* link 2c of cable c leads up, or from a to b, and link 2c + 1 back; node n has cable n */
     uint32_t nodes, cables;
     uint32_t switches;    /* number of switches on the multicast tree */
     uint32_t most_copies; /* largest number of copies of a multicast packet in one switch */
@@ -25,11 +25,11 @@ struct tree_place topo_link_end(const struct topo *t, uint32_t link);
 uint32_t topo_next_link(const struct topo *t, struct tree_place at, uint32_t destination, uint32_t path);
 double topo_link_rate(const struct topo *t, uint32_t link); /* GB/s; 0: the machine's link_rate */
 
-/* The multicast tree: number of a switch, below `switches`; its link up, UINT32_MAX at the top; its links
- * down. */
+/* Multicast tree: number of a switch, less than `switches`; link up from a switch, UINT32_MAX at the top;
+ * links down from a switch. */
 uint32_t topo_switch_number(const struct topo *t, struct tree_place at);
 uint32_t topo_up_link(const struct topo *t, struct tree_place at);
-uint32_t topo_down_links(const struct topo *t, struct tree_place at,
-                         uint32_t *links); /* returns their number, at most most_copies */
+/* Returns the number of links, at most most_copies. */
+uint32_t topo_down_links(const struct topo *t, struct tree_place at, uint32_t *links);
 
 #endif

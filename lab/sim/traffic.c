@@ -43,7 +43,7 @@ struct process {
     struct request request;
     struct filter filter;
     uint64_t random;
-    double made; /* time at which the present message was made, in ns */
+    double made; /* creation time of the present message in ns */
     uint64_t bytes;
     uint32_t to;
     bool waiting; /* waits for a free rail of its node */
@@ -125,7 +125,7 @@ static void job_free(struct traffic *t, uint32_t j)
     t->jobs_free = j;
 }
 
-/* Queues work for the processor behind earlier work. */
+/* Queues a job for the adapter's processor behind its earlier jobs. */
 static void job_queue(struct traffic *t, uint32_t j)
 {
     struct nic *n = &t->nics[t->jobs[j].nic];
@@ -159,8 +159,8 @@ static void traffic_send_frame(struct traffic *t, const struct frame *f)
 
 static void process_start_message(struct traffic *t, uint32_t p);
 
-/* A rail of the node is free: a process that waits for a rail tries again, beginning after the last one for
- * fairness. */
+/* A rail of the node is free: the processes that wait for a rail try again. The number of requests so far
+ * selects the process that tries first. */
 static void node_wake_process(struct traffic *t, uint32_t node)
 {
     uint32_t first = node * (uint32_t)t->order->per_node, turn = t->numbers;
@@ -178,7 +178,8 @@ static bool traffic_uses_reservation(const struct traffic *t)
     return t->order->policy == ALLOC_DYNAMIC || t->order->policy == ALLOC_HYBRID;
 }
 
-/* Free rails as a process of the node sees them. */
+/* Rails that are free for a process of the node: not reserved, or, without reservations, neither sending
+ * nor receiving. */
 static uint32_t node_free_rails(const struct traffic *t, uint32_t node)
 {
     uint32_t set = 0;
@@ -223,7 +224,7 @@ static void process_apply_decision(struct traffic *t, uint32_t p, const struct r
     if (out->verdict == REQUEST_IGNORED)
         t->report->strays++;
     if (out->verdict == REQUEST_SEND) {
-        /* a message too short for this number of stripes needs fewer rails than were granted */
+        /* A message too short for this number of stripes uses fewer rails than were granted. */
         struct stripe stripes[RAILS_MAX];
         static const double even[RAILS_MAX] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
         unsigned count = stripe_cut(&t->rules, even, out->send, 0, t->processes[p].bytes, stripes);
@@ -294,8 +295,8 @@ static void process_make_message(struct traffic *t, uint32_t p)
     traffic_schedule_event(t, at > t->net.now ? at : t->net.now, EVENT_PROCESS, p);
 }
 
-/* A message counts from the time at which it is made, even if its process is busy. Messages that busy
- * processes would have made are added at the end. */
+/* Counts a message at its creation time, even if its process is busy. traffic_count_unstarted adds the
+ * messages that busy processes would have created. */
 static void process_count_message(struct traffic *t, const struct process *q)
 {
     sim_time at = sim_time_from_ns(q->made);
@@ -414,14 +415,14 @@ static void on_event(void *ctx, const struct event *e)
 
 /* ---- the run ---- */
 
-/* Adds the messages that busy processes made in the measured time without starting them. */
+/* Adds the messages that busy processes created in the measured time but have not started. */
 static void traffic_count_unstarted(struct traffic *t)
 {
     uint32_t count = (uint32_t)(t->order->nodes * t->order->per_node);
     for (uint32_t p = 0; p < count; p++) {
         struct process *q = &t->processes[p];
         if (!q->busy)
-            continue; /* the next message is made after the end */
+            continue; /* the next message is created after the measured time */
         double rate = t->order->load * t->rails * t->order->machine->link_rate / t->order->per_node;
         while (sim_time_from_ns(q->made) < t->end) {
             q->made += traffic_exponential(&q->random, t->order->mean_bytes / rate);

@@ -27,12 +27,13 @@ struct traffic_order {
 };
 
 struct traffic_report {
-    double offered,
-        accepted;      /* fractions of the links' rate: what was made and what arrived in the measured time */
-    double latency_us; /* from creation to arrival, of messages that arrived in the measured time */
-    double waited_us;  /* part of latency_us until the first stripe was given to an adapter */
-    double stripes;    /* mean number of stripes of a message */
-    uint64_t messages; /* messages that arrived in the measured time */
+    /* data that was created (offered) and that arrived (accepted) in the measured time, as fractions of the
+     * links' rate */
+    double offered, accepted;
+    double latency_us;        /* from creation to arrival, of messages that arrived in the measured time */
+    double waited_us;         /* part of latency_us until the first stripe was given to an adapter */
+    double stripes;           /* mean number of stripes of a message */
+    uint64_t messages;        /* messages that arrived in the measured time */
     uint64_t frames, refused; /* control frames; requests that no rail granted */
     uint64_t strays;          /* frames and answers that belong to no request: 0 unless there is an error */
     uint64_t events;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Nodes below one group of the top level's switches. */
+/* Largest number of nodes of a tree with this number of levels. */
 static uint64_t tree_nodes_max(uint32_t half, uint32_t levels)
 {
     uint64_t nodes = 2;
@@ -45,14 +45,14 @@ uint32_t tree_switches(const struct tree *t)
     return count;
 }
 
-/* Index of the cable from switch (level, group, way) up through a port. */
+/* Index of the cable that leads from switch (level, group, way) up through a port. */
 static uint32_t tree_cable_index(const struct tree *t, uint32_t level, uint32_t group, uint32_t way,
                                  uint32_t port)
 {
     return t->first_cable[level] + (group * t->power[level] + way) * t->half + port;
 }
 
-/* Group at a level that has this node below it. */
+/* The group of switches at this level from which links lead down to the node. */
 static uint32_t tree_group_of_node(const struct tree *t, uint32_t level, uint32_t node)
 {
     return level + 1 == t->levels ? 0 : node / t->power[level + 1];

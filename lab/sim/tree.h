@@ -17,13 +17,13 @@ struct tree {
     uint32_t nodes, half, levels;
     uint32_t power[TREE_LEVELS_MAX + 1]; /* half^l */
     uint32_t subtrees[TREE_LEVELS_MAX];  /* groups of switches at level l: one for each half^(l + 1) nodes */
-    uint32_t first_cable[TREE_LEVELS_MAX + 1]; /* first cable above level l; those of nodes come first */
+    uint32_t first_cable[TREE_LEVELS_MAX + 1]; /* first cable above level l; cables of nodes come first */
     uint32_t cables;                           /* each cable is a link up and a link down */
 };
 
 /* Place of a packet: a node or a switch. */
 struct tree_place {
-    int level; /* -1: node `group` */
+    int level; /* -1: the place is node number `group` */
     uint32_t group, way;
 };
 
@@ -31,15 +31,15 @@ struct tree_place {
 bool tree_make(struct tree *t, uint32_t nodes, uint32_t radix);
 uint32_t tree_switches(const struct tree *t);
 
-/* Link numbers are below 2 * cables; even ones lead up. */
+/* Link numbers are below 2 * cables; links with even numbers lead up. */
 struct tree_place tree_link_end(const struct tree *t, uint32_t link); /* the place at the end of a link */
-/* A destination has `paths` LIDs (2^LMC); path selects one of them. It rotates the ports up, so that the
- * routes of two LIDs are disjoint if there are enough ports. */
+/* Next link on the route to a node. A destination has `paths` LIDs (2^LMC); `path` selects one of them and
+ * rotates the ports up, so that the routes of two LIDs are disjoint if there are enough ports. */
 uint32_t tree_next_link(const struct tree *t, struct tree_place at, uint32_t destination, uint32_t path,
                         uint32_t paths);
 
-/* The multicast tree: always through port 0 up. The link up, UINT32_MAX at the top; links down, whose number
- * is returned. */
+/* The multicast tree uses port 0 of the ports up. tree_up_link returns UINT32_MAX at the top;
+ * tree_down_links returns the number of links. */
 uint32_t tree_up_link(const struct tree *t, struct tree_place at);
 uint32_t tree_down_links(const struct tree *t, struct tree_place at, uint32_t *links);
 

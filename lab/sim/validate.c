@@ -63,7 +63,7 @@ static double validate_message_ns(uint32_t nodes, uint32_t to, bool multicast)
     return probe_run_ns(&p);
 }
 
-/* Bytes per nanosecond at a receiver to whose link many nodes send. */
+/* Measures the rate in bytes per nanosecond at a receiver to whose link many nodes send. */
 static double validate_incast(uint32_t senders, uint32_t nodes)
 {
     struct probe p;
@@ -75,7 +75,8 @@ static double validate_incast(uint32_t senders, uint32_t nodes)
     return 100.0 * senders * 10000 / probe_run_ns(&p);
 }
 
-/* Both directions over buses that carry one direction at a time: bandwidth into each node. */
+/* Measures the bandwidth into each node if both directions are used over buses that carry one direction at
+ * a time. */
 static double validate_both_directions(void)
 {
     struct machine m = machine_simple;

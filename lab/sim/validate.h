@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 struct validate_row {
-    const char *against; /* "closed form", "itself" */
+    const char *against; /* "closed form" or "itself" (the simulator on another machine or placement) */
     const char *what, *unit;
     double expected, found;
     double bound; /* limit of the relative error; 0: equal except for the rounding of picoseconds */
@@ -16,8 +16,8 @@ struct validate_row {
 
 enum { VALIDATE_ROWS = 16 };
 
-int validate_all(struct validate_row rows[VALIDATE_ROWS]); /* number of rows */
-double validate_error(const struct validate_row *r);       /* relative */
+int validate_all(struct validate_row rows[VALIDATE_ROWS]); /* returns the number of rows */
+double validate_error(const struct validate_row *r);       /* relative error */
 bool validate_good(const struct validate_row *r);
 
 #endif

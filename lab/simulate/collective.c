@@ -35,7 +35,7 @@ struct sim_options {
     bool named, json, help;
 };
 
-/* The simulated time of one algorithm. */
+/* Simulated time of one algorithm. */
 struct sim_result {
     const struct coll_algorithm *algorithm;
     enum job_rails rails;
@@ -206,8 +206,8 @@ static int collective_parse(struct sim_options *o, int argc, char **argv)
     return 0;
 }
 
-/* The barrier that switches count is no algorithm of the library: it would need adapters and switches with
- * that feature. */
+/* The barrier that switches count: no algorithm of the library, because it needs adapters and switches
+ * with such a feature. */
 static const struct coll_algorithm in_switches = {.name = "switch", .kind = COLL_BARRIER};
 
 static bool options_select_switches(const struct sim_options *o)
@@ -247,7 +247,7 @@ static const char *collective_rules_choice(const struct sim_options *o, int rank
 struct sim_progress {
     struct progress progress;
     uint64_t events;
-    double work, all; /* simulations complete and of the whole run, each weighted by its number of nodes */
+    double work, all; /* weights (number of nodes) of the completed and of all simulations */
 };
 
 static int compare_by_time(const void *a, const void *b)
@@ -316,7 +316,7 @@ static int count_sizes(const struct sim_options *o)
     return o->kind == COLL_BARRIER ? 1 : o->nsizes;
 }
 
-/* All simulations, each weighted by its number of nodes: the number of events grows with it. */
+/* Sum of the weights of all simulations: the number of events grows with the number of nodes. */
 static double sum_work(const struct sim_options *o)
 {
     int parameter[COLL_PARAMETERS] = {0};
@@ -329,7 +329,8 @@ static double sum_work(const struct sim_options *o)
     return work;
 }
 
-/* Simulates an algorithm with the use of rails that o->rails selects, or with each one and returns the fastest. */
+/* Simulates an algorithm with the use of rails that o->rails selects; JOB_RAILS: with each use, and
+ * returns the fastest. */
 static void simulate_algorithm(const struct sim_options *o, struct job_order *order, struct sim_result *out,
                                struct sim_progress *done)
 {
@@ -347,7 +348,8 @@ static void simulate_algorithm(const struct sim_options *o, struct job_order *or
     }
 }
 
-/* All algorithms for one number of nodes and one size, fastest first; returns their number. */
+/* Simulates all algorithms for one number of nodes and one size; sorts the results, fastest first, and
+ * returns their number. */
 static int collective_simulate(const struct sim_options *o, size_t nodes, size_t bytes,
                                struct sim_result *results, struct sim_progress *done)
 {

@@ -75,7 +75,7 @@ static void memory_read_setting(const char *name, uint32_t *number, size_t *size
     }
 }
 
-/* The present settings of the library; a build without InfiniBand uses the presets. */
+/* Reads the present settings of the library; a build without InfiniBand uses memory_presets. */
 static struct memory_rules memory_settings(void)
 {
     struct memory_rules r = memory_presets;

@@ -211,7 +211,7 @@ static const char *multicast_throughput(const struct options *o, struct study *s
                         .by_factors = true};
     const int simulated = chart_line(c, "simulated"), model = chart_line(c, "model"),
               paper = chart_line(c, "paper's design, model"), again = chart_line(c, "sent again");
-    c->lines--; /* a column of the table without a curve */
+    c->lines--; /* "sent again" is a column of the table without a curve */
     for (int i = 0; i < o->ncollectors; i++, c->points++) {
         const size_t bytes = o->sizes[o->nsizes - 1];
         struct multicast_report r = multicast_broadcast(o, bytes, o->collectors[i], o->packets);

@@ -67,7 +67,7 @@ static bool machine_set_logp(struct machine *m, const struct value *of_verb)
     m->message_ns = value_number(small, "g", 0) * 1000;
     m->link_ns = latency > 0 ? latency / 2 : 0;
     m->switch_ns = m->bus_rate = m->header_bytes = m->multicast_ns = m->multicast_byte_ns = 0;
-    m->ack_ns = m->receive_ns; /* upper limit: the acknowledgement is found in memory, not received */
+    m->ack_ns = m->receive_ns; /* upper limit: acknowledgements are only polled in memory */
     m->link_rate = (value_number(two, "bytes", 0) - value_number(one, "bytes", 0)) /
                    (value_number(two, "g", 0) - value_number(one, "g", 0)) / 1000;
     return m->link_rate > 0;

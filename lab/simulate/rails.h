@@ -12,12 +12,12 @@
 
 enum { STUDY_FIGURES = 32 };
 
-/* One run of the load study. */
+/* Parameters of one run of the load study. */
 struct study_key {
     enum alloc_policy policy;
     int nodes, rails;
     double ratio, kib, load;
-    int shortest_kib; /* hybrid */
+    int shortest_kib; /* hybrid: messages longer than this number of KiB reserve rails */
 };
 
 struct study {

@@ -55,7 +55,7 @@ static double stream_search_fixed_weights(struct stream_order o, double *share, 
     return best;
 }
 
-/* Latency of one message at a time, or bandwidth of a window of messages, by size. */
+/* Plots latency of one message at a time, or bandwidth of a window of messages, over the message size. */
 static void stream_compare_by_size(struct chart *c, bool bidirectional, bool latency, double length,
                                    uint64_t *events)
 {

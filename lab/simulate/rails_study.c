@@ -63,7 +63,7 @@ static struct traffic_report rails_study_simulate(struct study *s, struct study_
     /* long enough for some tens of messages of each process, at the rate of the adapter's processor if that
      * is slower */
     double message_us = key.kib * 1024 / m.link_rate / 1000 + 6 * s->control_ns / 1000;
-    if (key.load < 0.3) /* a low load has fewer messages in the same time */
+    if (key.load < 0.3) /* a low load creates fewer messages in the same time */
         message_us *= 0.3 / key.load;
     /* fewer nodes send fewer messages, so the run is longer */
     double more = key.nodes < s->nodes ? (double)s->nodes / key.nodes : 1;
@@ -187,7 +187,7 @@ static double study_latency(struct study *s, struct study_key key)
 
 enum what { MOST, LATENCY, SATURATION };
 
-/* One value for each size, number of nodes or number of rails. */
+/* Plots one value (`what`) for each size, number of nodes or number of rails. */
 static void rails_study_plot(struct study *s, struct chart *c, const int *lines, int count, enum what what,
                              double nodes, double rails, double kib)
 {

@@ -42,13 +42,13 @@ struct options {
     double compute;
 };
 
-/* Converts one rank's calls into its steps. */
+/* Converts the recorded calls of one rank into steps of its schedule. */
 struct builder {
     const struct prof_job *job;
     struct sched *scheds;
     int rank;
     bool tested;        /* only test calls since the last operation was started */
-    struct step *later; /* receives that take effect at the next wait */
+    struct step *later; /* early receives, which take effect at the next wait */
     size_t later_count, later_capacity;
     char why[200];
 };
@@ -69,7 +69,7 @@ static void replay_compute(struct sched *s, double ns)
     }
 }
 
-/* Computes while started operations continue. */
+/* Adds a computation during which started operations continue. */
 static void replay_compute_in_background(struct sched *s, double ns)
 {
     if (ns < 1)
@@ -157,11 +157,11 @@ static int collective_find_kind(const char *name)
     return -1;
 }
 
-/* The root is the rank that passed the buffer which only roots pass, in the same collective of each
- * record. */
+/* One collective call of the job. `root` is the rank whose record shows the buffer that only the root
+ * passes. */
 struct collective {
     int kind, root;
-    int64_t bytes; /* of the vector, or of one block */
+    int64_t bytes; /* bytes of the vector, or of one block */
 };
 
 static const struct prof_function *record_find_function(const struct prof_job *job, int id)
@@ -287,11 +287,11 @@ static bool builder_add_event(struct builder *b, const struct prof_event *e, con
         return replay_refuse(b, "persistent and one-sided operations cannot be replayed", name);
     if (f->kind == PROF_P2P && e->moved)
         return builder_add_point_to_point(b, e, f);
-    replay_compute_in_background(&b->scheds[b->rank], (double)e->ns); /* the call takes its recorded time */
+    replay_compute_in_background(&b->scheds[b->rank], (double)e->ns); /* the call moves no data */
     return true;
 }
 
-/* The steps of one rank from the end of MPI_Init on: computing and calls. */
+/* Makes the steps of one rank from the end of MPI_Init on: computing and calls. */
 static bool builder_build_rank(struct builder *b, int rank, double scale, const struct collective *all)
 {
     struct sched *s = &b->scheds[rank];

@@ -9,7 +9,7 @@
 
 #include "coll/sched/algorithm.h"
 
-int command_sim(int argc, char **argv); /* `fishplate-lab sim` itself; its sub-commands follow */
+int command_sim(int argc, char **argv); /* `fishplate-lab sim` itself; below: its sub-commands */
 int command_sim_rails(int argc, char **argv);
 int command_sim_flow(int argc, char **argv);
 int command_sim_memory(int argc, char **argv);

@@ -32,7 +32,7 @@ static const char *const usage_text = "Usage: fishplate-lab sim validate [--meas
                                       "  --json\n";
 
 enum {
-    FITS = 3, /* runs, of which the best counts: the first one has cold caches and a low clock frequency */
+    FITS = 3, /* runs; the best counts, since the first run has cold caches and a slow clock */
     MEASURED_ROWS = 32,
     OUTPUT_MAX = 1 << 20
 };
@@ -77,8 +77,8 @@ static double validate_figure(const struct value *all, const char *test, double 
     return NAN;
 }
 
-/* A latency consists of two halves of processor time and the wire between them; longer messages give the
- * other parameters. */
+/* Assumes that sending and receiving take 40 % of a small-message latency each and the two cables 10 %
+ * each; longer messages determine the other parameters. */
 static bool validate_fit(struct study *s)
 {
     double latency = INFINITY, longer = INFINITY, rate = 0, gap = INFINITY;
@@ -105,9 +105,8 @@ static bool validate_fit(struct study *s)
     return true;
 }
 
-/* If ranks outnumber cores, a core changes from one rank to another frequently. The time of such a change is
- * fitted by bisection to the smallest barrier for which it matters; that barrier is then no row of the
- * comparison. */
+/* Fits turn_ns by bisection to the smallest measured barrier in which ranks outnumber cores, so that cores
+ * change from one rank to another. The comparison then omits this barrier. */
 static bool validate_fit_core_changes(struct study *s, double measured, int nodes)
 {
     double low = 0, high = 1e6;
@@ -155,7 +154,7 @@ static void validate_compare(struct study *s, const struct value *all, enum coll
     s->count++;
 }
 
-/* The programs are in the folder of this program. */
+/* Expects the programs in the folder of this program. */
 static bool find_programs(struct study *s)
 {
     ssize_t n = readlink("/proc/self/exe", s->folder, sizeof(s->folder) - 1);

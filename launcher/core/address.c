@@ -19,7 +19,7 @@
 
 #include "core/util.h"
 
-/* Opens a listening socket for both address families, if the kernel has both. */
+/* Opens a bound socket for IPv6 and IPv4, or for IPv4 alone if the kernel has no IPv6. */
 static int address_bind_all(void)
 {
     int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), zero = 0;
@@ -35,7 +35,7 @@ static int address_bind_all(void)
     return fd >= 0 && bind(fd, (const struct sockaddr *)&four, sizeof(four)) == 0 ? fd : -1;
 }
 
-/* Opens a listening socket at an address. port: "0" for a free one. */
+/* Opens a socket bound to an address. port: "0" for a free one. */
 static int address_bind_to(const char *at, const char *port)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV}, *info;
@@ -63,8 +63,8 @@ static void address_get_port(int fd, char *port, size_t size)
              ntohs(name.any.sa_family == AF_INET6 ? name.six.sin6_port : name.four.sin_port));
 }
 
-/* Opens a socket at each listed address, all with the port of the first one. Returns 0 if that port is in use at
- * another address, or if an address is invalid. */
+/* Opens a socket at each listed address, all with the port of the first one. Returns 0 if that port is in
+ * use at another address, or if an address is invalid. */
 static int address_bind_list(int fds[ADDRESS_SOCKETS_MAX], char *port, size_t size, const char *list)
 {
     char *copy = xstrdup(list), *save = NULL;
@@ -110,7 +110,7 @@ static void add_address(char *out, size_t size, const char *address)
         snprintf(out + used, size - used, "%s%s", used ? "," : "", address);
 }
 
-/* The bytes of an address, in network order; NULL: of another family. */
+/* Returns the bytes of an address in network order; NULL if the address is neither IPv4 nor IPv6. */
 static const uint8_t *address_get_bytes(const struct sockaddr *a, unsigned *bits)
 {
     *bits = a->sa_family == AF_INET ? 32 : 128;
@@ -181,7 +181,7 @@ static bool address_list_has(const char *list, const char *address)
     return false;
 }
 
-/* Adds the address from which the kernel would send to `to`: that of a connected UDP socket. Nothing is sent. */
+/* Adds the source address of packets to `to`: the local address of a connected UDP socket. */
 static void add_source(const struct addrinfo *to, char *out, size_t size)
 {
     struct sockaddr_storage from = {0};
@@ -266,7 +266,7 @@ bool address_is_this_machine(const char *name)
     self[sizeof(self) - 1] = '\0';
     if (strcasecmp(self, name) == 0)
         return true;
-    /* One of the two may be written without its domain. */
+    /* Host names are equal if one has a domain and the other has none: "node1" and "node1.example.org". */
     size_t a = strcspn(self, "."), b = strcspn(name, ".");
     return a == b && strncasecmp(self, name, a) == 0 && (!self[a] || !name[b]);
 }

@@ -17,7 +17,7 @@ struct watch {
 };
 
 struct timer {
-    uint64_t at; /* now_ms; 0: not set */
+    uint64_t at; /* expiry time (now_ms); 0: not set */
     void (*fn)(void *ctx);
     void *ctx;
     struct timer *next;
@@ -33,11 +33,11 @@ struct loop {
 
 void loop_init(struct loop *l);
 
-/* False when the file cannot be waited for (a regular file): it is then always ready. */
+/* Watches a file. False if epoll does not support the file (a regular file), which is then always ready. */
 bool loop_add(struct loop *l, struct watch *w, int fd, uint32_t events);
 void loop_change(struct loop *l, struct watch *w, uint32_t events);
 
-/* Stops watching; closes the file too. */
+/* loop_remove stops watching; loop_close also closes the file. */
 void loop_close(struct loop *l, struct watch *w);
 void loop_remove(struct loop *l, struct watch *w);
 

@@ -25,23 +25,24 @@ char *xstrdup(const char *s);
 char *xstrf(const char *fmt, ...) PRINTF_LIKE(1, 2);
 char *xvstrf(const char *fmt, va_list args) PRINTF_LIKE(1, 0);
 
-/* "mpiexec: " and one paragraph on standard error, in one write. */
+/* Prints "mpiexec: " and one paragraph on standard error, in one write. */
 void message_print(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
 /* The system's text for an errno, plus the limit to raise. */
 const char *error_reason(int error);
 
-/* Calls fn for each line of a file, with the number of the line, from 1; the line may be written to. False, with errno, if
- * the file cannot be read. */
+/* Calls fn for each line of a file, with the number of the line, from 1; the line may be written to.
+ * False, with errno, if the file cannot be read. */
 bool file_for_each_line(const char *path, void (*fn)(void *ctx, char *line, unsigned number), void *ctx);
 
 /* Ends the process without freeing memory. */
 _Noreturn void launcher_exit(int status);
 
-/* message_print(), then launcher_exit(). Only before ranks run; later errors end the job through job_fail(). */
+/* message_print(), then launcher_exit(). Only before ranks run; later errors end the job through
+ * job_fail(). */
 _Noreturn void launcher_die(int status, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* In an agent messages carry its host's name. */
+/* Sets the host name that an agent adds to its messages. */
 void message_set_host(const char *host);
 
 uint64_t now_ms(void);
@@ -49,7 +50,7 @@ uint64_t now_ms(void);
 /* Path of this executable; "" if unknown. */
 const char *self_path(void);
 
-/* Bytes from `off` to `len` are waiting; appended at the end, taken from the front. */
+/* A byte queue: bytes from `off` to `len` are queued; bytes are appended at `len`, consumed at `off`. */
 struct buf {
     char *data;
     size_t off, len, cap;
@@ -59,7 +60,8 @@ void buf_add(struct buf *b, const void *data, size_t len);
 void buf_consume(struct buf *b, size_t len);
 void buf_free(struct buf *b);
 
-/* Writes waiting bytes to a non-blocking file. Returns 0 when none are left, else errno: EAGAIN if the file takes no more now. */
+/* Writes queued bytes to a nonblocking file. Returns 0 if none are left, else an errno: EAGAIN if the file
+ * is full. */
 int buf_write(struct buf *b, int fd);
 
 static inline size_t buf_size(const struct buf *b)

@@ -9,7 +9,7 @@
 
 #include "job/job.h"
 
-#define RANGES_MAX 8 /* a host; after that "..." */
+#define RANGES_MAX 8 /* ranges of ranks listed for each host; then "..." */
 
 static void write_ranges(FILE *f, const struct job *j, uint32_t host, const bool *wanted, bool value)
 {
@@ -97,7 +97,8 @@ static void describe_exit_codes(const struct job *j)
     free(who);
 }
 
-/* Describes a program of another MPI that never contacted mpiexec: its ranks did not know of each other. */
+/* Reports that no rank of a program of another MPI library contacted mpiexec: each may have been a job of
+ * its own. */
 static void describe_foreign_library(const struct job *j)
 {
     if (j->opt->foreign && !j->failed && pmi_inited_count(j->pmi) == 0)
@@ -107,7 +108,7 @@ static void describe_foreign_library(const struct job *j)
             j->opt->foreign);
 }
 
-/* Ranks that died while the job continued (-enable-recovery). */
+/* Reports the ranks that died while the job continued (-enable-recovery). */
 static void describe_dead_ranks(const struct job *j)
 {
     char who[2048];

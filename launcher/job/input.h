@@ -1,5 +1,5 @@
-/* input.h: standard input, when it must be copied: from a terminal, to several ranks, or to another host. The
- * next piece is read only when every reader has taken the last one.
+/* input.h: copies standard input if it is a terminal, or its readers are several ranks or on another host.
+ * The next piece is read only when every reader has taken the last one.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_INPUT_H
@@ -13,7 +13,8 @@ struct input {
     struct timer
         again; /* a regular file is always readable: read the next piece from a timer instead of epoll */
     bool allowed, always_ready, ended;
-    uint32_t readers, busy;                                /* busy: have not taken the last piece yet */
+    /* busy: readers that have not taken the last piece */
+    uint32_t readers, busy;
     void (*send)(void *ctx, const char *data, size_t len); /* no bytes: end of file */
     void *ctx;
 };

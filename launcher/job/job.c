@@ -1,5 +1,5 @@
-/* job.c: job policy: judges how ranks end, ends the others, and watches time limits. Everything arrives as an
- * event, and nothing here waits.
+/* job.c: job policy: decides how the end of a rank affects the job, ends the other ranks, and enforces time
+ * limits. All input arrives as events; nothing here blocks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -17,14 +17,14 @@
 #include "job/recover.h"
 #include "job/why.h"
 
-/* A failed job gets TERM at once and KILL after this time, so that it ends within a second. */
+/* Delay between TERM and KILL after a failure, so that the job ends within a second. */
 #define FAIL_GRACE_MS 400
-/* After a signal from the user ranks may want to write a checkpoint. */
+/* Delay before the next signal if the user ended the job: ranks may write a checkpoint. */
 #define USER_GRACE_MS 3000
 /* Upper limit of the delay by which the message about a failure waits for output of ranks on other hosts. */
 #define REPORT_MS 1000
-#define OUTPUT_MS 500 /* for a slow reader of the output */
-/* After KILL only a host that does not answer any more can keep us. */
+#define OUTPUT_MS 500 /* time limit for writing queued output to a slow reader */
+/* Time limit after KILL: a host that does not respond must not block mpiexec. */
 #define GIVE_UP_MS 5000
 
 static uint32_t job_count_running(const struct job *j)
@@ -67,7 +67,7 @@ void job_finish_if_done(void *job)
         j->loop.stop = true;
 }
 
-/* Takes the next step: TERM, KILL, give up. */
+/* Sends the next signal of the sequence TERM, KILL; after KILL stops waiting for hosts. */
 static void job_on_escalate(void *ctx)
 {
     struct job *j = ctx;
@@ -109,7 +109,7 @@ static void report_failure(void *ctx)
     j->failure = NULL;
 }
 
-/* Takes the text. */
+/* Prints `text` after the output of the ranks, and frees it. */
 static void schedule_failure_report(struct job *j, char *text)
 {
     j->failure = text;
@@ -163,7 +163,7 @@ void job_on_failed(void *ctx, uint32_t rank, int status, const char *why)
     job_fail(h->job, status, "Rank %u could not be started on host %s: %s.", rank, h->name, why);
 }
 
-/* Checks a rank that exits early: no failure in itself, but ranks in the barrier would wait for it for ever. */
+/* Fails the job if a rank that ended is missing in an open PMI barrier, which would never complete. */
 static void check_barrier(struct job *j, uint32_t rank)
 {
     const bool *arrived = pmi_get_waiting(j->pmi);
@@ -173,8 +173,8 @@ static void check_barrier(struct job *j, uint32_t rank)
                  rank, host_name(j, rank));
 }
 
-/* Checks a rank that exits without MPI_Init. On one node there is no PMI barrier: ranks synchronise in memory and
- * would wait for it. */
+/* Fails the job if a rank ended without MPI_Init while others are in MPI. On one node the ranks
+ * synchronise in shared memory without a PMI barrier, and would wait for it. */
 static void check_ended_without_init(struct job *j, uint32_t rank)
 {
     if (!pmi_inited(j->pmi, rank) && pmi_active_count(j->pmi) > 0)
@@ -182,8 +182,8 @@ static void check_ended_without_init(struct job *j, uint32_t rank)
                  rank, host_name(j, rank));
 }
 
-/* Passes on the decision of recover.c. A spawned job that can never finish MPI_Init is ended without a
- * message. */
+/* Returns `recovered`, the decision of recover.c. Ends a spawned job that can never finish MPI_Init,
+ * without a message. */
 static bool job_can_continue(struct job *j, bool recovered)
 {
     if (j->dead.init_failed && !j->ending)
@@ -317,7 +317,7 @@ void job_on_host_lost(struct job_host *h, const char *why)
     job_finish_if_done(j);
 }
 
-/* PMI events. */
+/* Handlers of PMI events. */
 
 static void job_on_pmi_reply(void *ctx, uint32_t rank, const char *data, size_t len)
 {
@@ -339,7 +339,8 @@ static void job_on_rank_initialized(void *ctx, uint32_t rank)
                 check_ended_without_init(j, r);
 }
 
-/* Handles an abort a moment later: a rank that was killed just before is the cause, and this one only noticed it. */
+/* Defers the report of an MPI_Abort until ended ranks are reaped: if another rank was killed, its death is
+ * the cause. */
 static void job_on_aborted(void *ctx, uint32_t rank, int code, const char *msg)
 {
     struct job *j = ctx;
@@ -439,7 +440,8 @@ static void job_on_foreground(void *ctx, bool yes)
     input_set_allowed(&j->input, yes);
 }
 
-/* Ends everything at once because mpiexec was killed; the worker's last act ends all its descendants. */
+/* Ends everything at once because the front process was killed; the worker ends all descendants at its
+ * exit. */
 static void job_on_front_died(void *ctx)
 {
     struct job *j = ctx;
@@ -476,7 +478,7 @@ static void job_on_deadline(void *ctx)
     why_print(j, end_job_after_report);
 }
 
-/* Output. */
+/* Output of the ranks. */
 
 static const char *output_host_name(void *ctx, uint32_t rank)
 {
@@ -491,7 +493,7 @@ static void job_on_pause(void *ctx, bool pause)
             j->hosts[i].ops->pause(j->hosts[i].impl, pause);
 }
 
-/* Ends the job by SIGPIPE and without a message, as programs of a pipeline end. */
+/* Ends the job with the status of SIGPIPE and no message, because the reader of standard output is gone. */
 static void job_on_output_closed(void *ctx)
 {
     struct job *j = ctx;

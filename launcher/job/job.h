@@ -19,8 +19,8 @@ struct host_ops {
     void (*signal)(void *impl, int sig);
     void (*pause)(void *impl, bool pause);
     void (*reap)(void *impl); /* reap ended ranks now; may be NULL */
-    /* Requests the pages of the host's ranks; query_handle_answer() returns the number `number`. NULL: the requester is on this host
-     * and reads the pages itself. */
+    /* Requests the status pages of the host's ranks; the reply arrives in query_handle_answer() with this
+     * number. NULL: the requester is on this host and reads the pages itself. */
     void (*query)(void *impl, uint32_t number);
     /* The rank of the job with identifier `world` died: notifies the ranks of this host. NULL: its ranks read
      * the notices of this host directly. */
@@ -62,21 +62,22 @@ struct job {
     struct output *output;
     struct pmi *pmi;
     struct input input;
-    struct remote *remote;        /* NULL: all hosts are this one */
-    struct query_server *queries; /* NULL: none open */
+    struct remote *remote;        /* NULL: no ranks on other hosts */
+    struct query_server *queries; /* NULL: queries are not accepted */
     const char *id;
     uint32_t universe;
     struct spawned_job *spawned; /* jobs that were spawned by this one (spawned.c) */
     unsigned spawned_count;
     void (*on_first_spawn)(
-        void *ctx); /* called before the first of them can end: announces children that are no ranks */
+        /* called after a job was spawned: its mpiexec is a child of this process that is not a rank */
+        void *ctx);
     void *spawn_ctx;
     bool absent;     /* a rank has ended with status 0 without calling MPI_Init */
-    bool failed;     /* status is decided */
+    bool failed;     /* the job has failed; `status` is final */
     bool ending;     /* signals have been sent to end it */
-    bool user_ended; /* by a signal to mpiexec */
+    bool user_ended; /* the user ended the job by a signal to mpiexec */
     int status;
-    int next_signal; /* index in the sequence TERM, KILL, give up */
+    int next_signal; /* next signal of the sequence TERM, KILL; 0: stop waiting */
     uint64_t grace_ms;
     char *failure; /* message about the failure that is still to be printed; NULL: none */
     struct timer escalate, deadline, fence, aborting, report;
@@ -107,7 +108,7 @@ struct job {
         struct timer judge;
     } unreachable; /* reports of ranks that do not answer, with their reporters (recover.c) */
     struct {
-        int fd; /* -1: nowhere */
+        int fd; /* -1: deaths are not recorded */
         struct notice_page *page;
         struct watch
             bell;        /* eventfd that the mpiexecs of this host write to after they have added a notice */

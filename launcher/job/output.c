@@ -1,9 +1,9 @@
 /* output.c: a stream is the standard output or error of one rank; several streams share a sink. Only whole
  * lines are forwarded, so that lines of different ranks never mix. There are two exceptions. Without a
- * prefix, the beginning of a line is also forwarded when its rest has not come for a while; and the beginning
- * of a very long line is always forwarded. The stream then owns the sink until the line ends, and other
- * streams wait. A stream that has waited too long, or holds too much, is forwarded anyway: with prefixes, on
- * a new line.
+ * prefix, an incomplete line is also forwarded if its rest does not arrive in time; and the beginning of a
+ * very long line is always forwarded. The stream then owns the sink until the line ends, and other streams
+ * wait. A stream that has waited too long, or holds too much, is forwarded anyway: with prefixes, on a new
+ * line.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -19,9 +19,9 @@
 
 #include "job/sink.h"
 
-#define LONG_LINE  (256 * 1024) /* a longer line is passed on in parts */
-#define HELD_MAX   (8 << 20) /* bytes of a stream that wait at most while another stream's line is incomplete */
-#define HIGH_WATER (1024 * 1024) /* bytes that wait to be written: from here on ranks are not read */
+#define LONG_LINE  (256 * 1024)  /* a longer line is passed on in parts */
+#define HELD_MAX   (8 << 20)     /* limit of bytes held for a stream while another stream owns the sink */
+#define HIGH_WATER (1024 * 1024) /* bytes queued for writing above which the output of ranks is not read */
 #define LOW_WATER  (256 * 1024)
 
 struct stream {
@@ -39,7 +39,7 @@ struct destination {
     struct output *output;
     struct sink *sink;
     struct stream *owner;   /* the stream whose line is incomplete; NULL: none */
-    struct stream *waiting; /* first in the queue */
+    struct stream *waiting; /* queue of streams with bytes that cannot be written yet */
     struct timer hold;
     uint64_t hold_ms; /* longest wait of a stream for a complete line; 0: no limit */
 };
@@ -77,7 +77,8 @@ static void check_buffer_limits(struct output *o)
     o->opt.pause(o->opt.ctx, pause);
 }
 
-/* Handles a write error. A closed reader of standard output is normal in a pipeline; every other error is a failure. */
+/* Handles a write error. A closed reader of standard output is normal in a pipeline; any other error is
+ * not. */
 static void check_error(struct output *o, struct sink *s)
 {
     if (s->error == 0)
@@ -158,7 +159,7 @@ static void output_emit(struct stream *st, const char *data, size_t len)
     }
 }
 
-/* The stream has ended in the middle of a line. */
+/* Releases the sink of a stream that ended without a newline. */
 static void release_open_line(struct stream *st)
 {
     struct destination *p = st->destination;
@@ -197,7 +198,7 @@ static void append_to_queue(struct stream *st)
         loop_after(s->output->loop, &s->hold, s->hold_ms);
 }
 
-/* Bytes of the held data that may be written now: whole lines, or everything. */
+/* Returns how many held bytes may be written now: whole lines, or all bytes. */
 static size_t output_ready_bytes(const struct stream *st, bool everything)
 {
     size_t n = buf_size(&st->held);
@@ -230,7 +231,7 @@ static void write_queued_streams(struct destination *s)
     }
 }
 
-/* Called when a stream has waited too long, for the rest of its own line or for the end of another stream's line. */
+/* Called when a stream has waited too long, for the end of its own line or of another stream's. */
 static void output_on_hold_timeout(void *ctx)
 {
     struct destination *s = ctx;
@@ -288,8 +289,9 @@ static struct destination *destination_new(struct output *o, int fd, const char 
     p->output = o;
     p->sink = sink_new(o->loop, fd, name, output_on_written, p);
     p->sink->is_file = is_file;
-    /* A person waits for a prompt, a program perhaps, a file never. With prefixes only whole lines wait, for a very long
-     * line of another rank to end. */
+    /* Time limit for incomplete lines: short on a terminal, because a user waits for a prompt; none for a
+     * file; one second for a pipe. With a prefix the limit concerns only streams that wait for another
+     * rank's very long line. */
     p->hold_ms = isatty(fd) && !o->opt.prefix ? 100 : p->sink->always_ready && !o->opt.prefix ? 0 : 1000;
     p->hold = (struct timer){.fn = output_on_hold_timeout, .ctx = p};
     o->all = xrealloc(o->all, (o->ndestinations + 1) * sizeof(*o->all));
@@ -297,7 +299,7 @@ static struct destination *destination_new(struct output *o, int fd, const char 
     return p;
 }
 
-/* Ranks whose pattern gives the same name share the file. */
+/* Opens the output file of a rank. Ranks whose pattern expands to the same name share the file. */
 static struct destination *file_destination(struct output *o, char **names, uint32_t rank,
                                             const char *pattern, int stream)
 {
@@ -333,7 +335,7 @@ struct output *output_new(struct loop *l, const struct output_options *opt)
     o->loop = l;
     o->opt = *opt;
     o->std[0] = destination_new(o, STDOUT_FILENO, "standard output", false);
-    /* On a terminal both are the same place, where lines must not mix either. */
+    /* Standard output and error share a destination if they are one terminal, so that lines do not mix. */
     bool same =
         fstat(1, &one) == 0 && fstat(2, &two) == 0 && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
     o->std[1] = same ? o->std[0] : destination_new(o, STDERR_FILENO, "standard error", false);

@@ -14,10 +14,11 @@ struct output;
 struct output_options {
     const char *prefix;                               /* prefix of each line, with %r and %h; NULL: none */
     const char *out_pattern, *err_pattern;            /* -outfile-pattern, -errfile-pattern; may be NULL */
-    uint32_t size;                                    /* ranks */
-    const char *(*host_of)(void *ctx, uint32_t rank); /* for %h */
-    void (*pause)(void *ctx, bool pause);             /* too much is waiting, or no longer */
-    void (*drained)(void *ctx);                       /* nothing is waiting any more */
+    uint32_t size;                                    /* number of ranks */
+    const char *(*host_of)(void *ctx, uint32_t rank); /* host name of a rank, for %h */
+    /* called with true if too many bytes are queued, with false when few are left */
+    void (*pause)(void *ctx, bool pause);
+    void (*drained)(void *ctx);   /* all queued output is written */
     void (*no_reader)(void *ctx); /* the reader of standard output has closed it; called once */
     /* Writing to this file failed with `error` (errno); later output to it is lost. Called once for each
      * file. */
@@ -30,10 +31,10 @@ struct output *output_new(struct loop *l, const struct output_options *o);
 /* Handles bytes of one rank's stream 1 or 2; no bytes: the stream has ended. */
 void output_write(struct output *o, uint32_t rank, int stream, const char *data, size_t len);
 
-/* True if nothing is waiting to be written. */
+/* True if no output is queued. */
 bool output_idle(const struct output *o);
 
-/* Writes the lines that are complete, waiting for the reader for at most this time. */
+/* Writes complete lines; blocks for the reader at most `ms` milliseconds. */
 void output_sync(struct output *o, uint64_t ms);
 
 /* Writes queued output; blocks for the reader at most `ms` milliseconds. */

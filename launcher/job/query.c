@@ -19,21 +19,21 @@
 #include "base/acceptor.h"
 #include "boot/launch_env.h"
 
-#define PATIENCE_MS 4000 /* for agents to answer and for the caller to read it */
-#define QUERIES_MAX 16   /* at a time */
+#define PATIENCE_MS 4000 /* limit for the replies of agents and for the caller to read them */
+#define QUERIES_MAX 16   /* served at the same time */
 
 struct query {
-    struct acceptor_caller in; /* first, so that it is the question's address */
+    struct acceptor_caller in; /* first member: the acceptor's pointer is cast to struct query */
     struct job *job;
     struct watch caller;
     struct buf out;
     struct timer limit, sweep, begin;
     uint32_t number, left;
-    bool *owes; /* [nhosts] */
+    bool *owes; /* [nhosts] true: the reply of this host is outstanding */
     struct query *next;
 };
 
-#define QUERY_REST_MS 50 /* no file descriptor for a caller: try again after this time */
+#define QUERY_REST_MS 50 /* wait before accepting again if no file descriptor is free */
 
 struct query_server {
     struct watch listener;
@@ -43,7 +43,7 @@ struct query_server {
     uint32_t last;
 };
 
-/* A watch must outlive the turn in which it is removed. */
+/* Frees the query in a later iteration of the event loop: the current one may still refer to its watch. */
 static void query_on_sweep(void *ctx)
 {
     struct query *q = ctx;
@@ -97,7 +97,7 @@ void query_handle_answer(struct job *j, uint32_t host, uint32_t number, const ch
     while (q && q->number != number)
         q = q->next;
     if (!q || !q->owes[host])
-        return; /* it was late */
+        return; /* the reply arrived after the time limit, or twice */
     q->owes[host] = false;
     q->left--;
     buf_add(&q->out, data, len);
@@ -143,7 +143,8 @@ static struct acceptor_caller *query_add_caller(void *ctx, int fd)
     a->first = q;
     loop_add(&j->loop, &q->caller, fd, 0);
     loop_after(&j->loop, &q->limit, PATIENCE_MS);
-    loop_after(&j->loop, &q->begin, 0); /* the acceptor does not know the caller yet */
+    /* begin later: the acceptor adds the caller to its list only after this function */
+    loop_after(&j->loop, &q->begin, 0);
     return &q->in;
 }
 
@@ -160,7 +161,7 @@ static void query_on_connection(void *ctx, uint32_t events)
     struct job *j = ctx;
     (void)events;
     const int rc = acceptor_accept_pending(&j->queries->acceptor, j->queries->listener.fd, now_ms());
-    if (rc == 0 || rc == ENOMEM) /* ENOMEM: a stranger was refused */
+    if (rc == 0 || rc == ENOMEM) /* ENOMEM: a caller was refused */
         return;
     loop_change(&j->loop, &j->queries->listener, 0);
     loop_after(&j->loop, &j->queries->rest, QUERY_REST_MS);

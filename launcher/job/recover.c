@@ -1,6 +1,6 @@
-/* recover.c: implements recover.h. A job can continue only if the dead rank had already left MPI_Init: before
- * that the other ranks wait for it there and cannot finish their own start. A spawned job is then ended; its
- * parent job continues.
+/* recover.c: implements recover.h. A job can continue only if the dead rank had already left MPI_Init: other
+ * ranks in MPI_Init wait for it and could never finish. A spawned job whose rank dies in MPI_Init is ended;
+ * its parent job continues.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -16,7 +16,7 @@
 #include "boot/notice.h"
 #include "job/spawned.h"
 
-#define JUDGE_MS 500 /* time from the first report until one is accepted: more reports may arrive */
+#define JUDGE_MS 500 /* time from the first report to the decision: more reports may arrive */
 
 static uint32_t recover_count_unfinished(const struct job *j)
 {
@@ -34,13 +34,15 @@ static uint32_t recover_count_ready(const struct job *j)
     return n;
 }
 
-/* The ranks of a spawned job connect to their parents in MPI_Init before the first of them is ready. */
+/* True if `rank` has left MPI_Init. In a spawned job one such rank suffices: all ranks connect to their
+ * parents before any of them leaves MPI_Init. */
 static bool has_completed_init(const struct job *j, uint32_t rank)
 {
     return pmi_ready(j->pmi, rank) || (j->opt->report_fd > 0 && recover_count_ready(j) > 0);
 }
 
-/* The parent job and spawned jobs continue even if no rank of this job is left. */
+/* True if the job can continue without `rank`. It continues even without any rank of its own while its
+ * parent job or a job that it spawned runs. */
 static bool recover_is_possible(const struct job *j, uint32_t rank)
 {
     return j->opt->recovery && !j->ending && !j->failed && has_completed_init(j, rank) &&
@@ -60,14 +62,14 @@ static void recover_forward_deaths(struct job *j)
     }
 }
 
-/* Another mpiexec of this host, of a job that was spawned or that spawned this one, has written something. */
+/* Called when another mpiexec of this host (of a parent job or of a spawned one) has added a notice. */
 static void recover_on_notification(void *ctx, uint32_t events)
 {
     (void)events;
     recover_forward_deaths(ctx);
 }
 
-/* The eventfd is never read: every write is an edge that all its watchers see. */
+/* The eventfd is never read: with EPOLLET every write wakes each mpiexec that watches it. */
 void recover_open(struct job *j, int notices)
 {
     j->notices.fd = notices;
@@ -113,8 +115,8 @@ static void recover_notify_all(struct job *j, uint32_t rank)
     j->dead.n++;
 }
 
-/* A rank of a spawned job died before it connected to its parents: the other ranks of that job cannot finish
- * MPI_Init. They are ended, the waiting parents are notified, and MPI_Comm_spawn fails. */
+/* Handles the death of a rank of a spawned job in MPI_Init: the other ranks cannot finish MPI_Init and are
+ * ended, the waiting parents are notified, and MPI_Comm_spawn fails. */
 static bool fail_unfinished_spawn(struct job *j, const char *how)
 {
     if (j->dead.init_failed)
@@ -146,8 +148,8 @@ bool recover_rank_death(struct job *j, uint32_t rank, int code, const char *how)
     return true;
 }
 
-/* No rank of this job was left, nor of the last job that it spawned. The parent's mpiexec decides in the same
- * way. */
+/* Fails the job if all its ranks died, and all ranks of the last job that it spawned. A spawned job
+ * reports this to its parent's mpiexec, which applies the same rule. */
 void recover_end_job(struct job *j)
 {
     if (j->failed || j->ending || j->dead.n < j->layout->size || (j->spawned_count > 0 && !j->dead.spawned))
@@ -174,7 +176,7 @@ bool recover_from_lost(struct job *j, const struct job_host *h, const char *why)
     return any;
 }
 
-/* Both the reporter and the reported rank still run, and neither is being ended. */
+/* True if the reporter and the reported rank still run and neither is being killed. */
 static bool recover_is_report_valid(const struct job *j, const struct unreachable_report *a)
 {
     const struct job_rank *by = &j->ranks[a->by], *rank = &j->ranks[a->rank];
@@ -192,8 +194,8 @@ static void kill_suspected_rank(struct job *j, uint32_t rank, uint32_t by)
     h->ops->kill(h->impl, rank);
 }
 
-/* Ends one rank: on the node that most of the reports are about, by others or by its own ranks; of two equal nodes,
- * the one that was reported first. False: no report is left. */
+/* Kills one rank on the node that most reports concern (as reporter or reported); of nodes with equally
+ * many reports, on the one reported first. Returns false if no valid report is left. */
 static bool kill_most_reported_rank(struct job *j, uint32_t *count)
 {
     const struct layout *l = j->layout;

@@ -6,26 +6,26 @@
 
 #include "job/job.h"
 
-/* Deaths are written to the notices file (boot/notice.h), which the ranks of this host and the mpiexecs of
- * spawned jobs read. Notices written by other jobs are forwarded to other hosts. -1: no notices. */
+/* Opens the notices file (boot/notice.h; -1: none), into which deaths are written. The ranks of this host
+ * and the mpiexecs of spawned jobs read it. Notices written by other jobs are forwarded to other hosts. */
 void recover_open(struct job *j, int notices);
 
 /* A rank failed with this exit status; `how` describes it in a sentence. True: the other ranks are notified
  * and continue. False: the job has failed or recovery is not enabled. */
 bool recover_rank_death(struct job *j, uint32_t rank, int code, const char *how);
 
-/* A rank has ended after MPI_Finalize. Ranks of this job that are still in MPI_Finalize may wait for a message from it: they are
- * notified that it is gone. */
+/* Notifies the ranks of this job that `rank` has ended after MPI_Finalize: ranks that are still in
+ * MPI_Finalize may wait for a message from it. */
 void recover_rank_departed(struct job *j, uint32_t rank);
 
-/* recover_rank_death for all ranks of a host that was lost. */
+/* Calls recover_rank_death for all ranks of a lost host. True: the job continues. */
 bool recover_from_lost(struct job *j, const struct job_host *h, const char *why);
 
-/* A rank reports that another one does not answer. After JUDGE_MS the rank to which most others have lost the
- * connection is ended, so that all ranks agree. For pmi_events. */
+/* Handles a report that `rank` does not respond to `by` (for pmi_events). After JUDGE_MS the rank to which
+ * most others have lost the connection is killed, so that all ranks agree. */
 void recover_on_unreachable(void *ctx, uint32_t rank, uint32_t by);
 
-/* At the end: a job has failed if no rank of it was left. */
+/* At the end: fails the job if all of its ranks died. */
 void recover_end_job(struct job *j);
 
 #endif

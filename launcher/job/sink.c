@@ -1,4 +1,4 @@
-/* sink.c: writes without blocking, and notices output that cannot be written.
+/* sink.c: writes without blocking, and records write errors.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

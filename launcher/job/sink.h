@@ -1,5 +1,5 @@
-/* sink.h: a place that output is written to: standard output, standard error or a file. It never blocks:
- * bytes that the reader does not take yet wait here. Errors are remembered, so that lost output can be
+/* sink.h: a destination of output: standard output, standard error or a file. Writes never block: bytes that
+ * the reader does not accept yet are queued. The first error is recorded, so that lost output can be
  * reported.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -15,7 +15,7 @@ struct sink {
     char *name; /* for messages */
     bool always_ready, is_file;
     int error;     /* errno of the write that failed; later output is dropped */
-    uint64_t lost; /* bytes that were dropped for it */
+    uint64_t lost; /* bytes not written because of the error */
     struct watch w;
     struct buf out;
     void (*written)(void *ctx); /* some queued output was written */

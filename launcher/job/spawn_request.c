@@ -52,7 +52,8 @@ static void add_preput(struct spawn_request *r, const char *key, const char *val
     free(text);
 }
 
-/* Key and value of a PMI pair arrive as two lines; NULL: the key's line has not arrived yet for this program. */
+/* The last keys received, because key and value of a PMI pair are separate lines; NULL: none in this
+ * program. */
 struct pair_keys {
     const char *info, *preput;
 };

@@ -7,7 +7,7 @@
 #include "options/options.h"
 
 struct spawn_program {
-    const char *command, *host, *wdir, *path; /* in the lines that were parsed; NULL: not given */
+    const char *command, *host, *wdir, *path; /* pointers into the parsed lines; NULL: not given */
     long n;
     struct strings args, env;
 };
@@ -18,8 +18,9 @@ struct spawn_request {
     struct strings preputs; /* key=value */
 };
 
-/* Parses the lines between mcmd=spawn and endcmd, of all programs. The lines are written to, and the request refers to them.
- * Returns NULL, or a sentence if the request cannot be carried out. spawn_request_free in both cases. */
+/* Parses the lines between mcmd=spawn and endcmd, of all programs. The lines are modified, and the request
+ * points into them. Returns NULL, or a sentence if the request is invalid. spawn_request_free in both
+ * cases. */
 const char *spawn_request_parse(char *lines, struct spawn_request *out);
 void spawn_request_free(struct spawn_request *r);
 

@@ -25,11 +25,11 @@ extern char **environ;
 
 #define WHY_MAX 4000
 
-/* One job that was spawned. */
+/* A job that a rank of this job spawned, run by another mpiexec. */
 struct spawned_job {
     struct spawned_job *next;
     unsigned number;
-    pid_t pid;                 /* 0: it has ended */
+    pid_t pid;                 /* 0: its mpiexec has ended */
     uint32_t rank;             /* the rank that requested it */
     bool inited, failure_sent; /* failure_sent: the requesting rank received the reason of the failure */
     struct watch news;
@@ -38,7 +38,7 @@ struct spawned_job {
     char *failure;
 };
 
-/* Builds the command line. */
+/* Building the command line of the other mpiexec. */
 
 static void spawned_add_option(struct strings *s, const char *option, const char *fmt, ...) PRINTF_LIKE(3, 4);
 static void spawned_add_option(struct strings *s, const char *option, const char *fmt, ...)
@@ -52,7 +52,7 @@ static void spawned_add_option(struct strings *s, const char *option, const char
     free(value);
 }
 
-/* "[%r] " becomes "[2.%r] ": which job, then the rank in it. */
+/* Adds the number of the spawned job to the prefix of output lines: "[%r] " becomes "[2.%r] ". */
 static char *make_spawned_prefix(const char *prefix, unsigned number)
 {
     const char *at = strstr(prefix, "%r");
@@ -60,7 +60,7 @@ static char *make_spawned_prefix(const char *prefix, unsigned number)
     return xstrf("%.*s%u.%s", (int)before, prefix, number, prefix + before);
 }
 
-/* The hosts of the info key `host`, else those of this job. */
+/* Adds -hosts: the hosts named by the info key `host`, else those of this job. */
 static void add_hosts(struct strings *s, const struct job *j, const struct spawn_request *r)
 {
     char *text = NULL;
@@ -109,7 +109,8 @@ static void add_environment(struct strings *s, const struct options *o)
         spawned_add_option(s, "-genv", "%s", o->genv.v[i]);
 }
 
-/* The virtual nodes of the new job belong to this job's fabric, so that both can communicate. */
+/* Adds -vnodes. The virtual nodes of the new job join the fabric of this job, so that both can
+ * communicate. */
 static void add_vnodes(struct strings *s, const struct job *j, const struct spawn_request *r)
 {
     const struct options *o = j->opt;
@@ -119,7 +120,7 @@ static void add_vnodes(struct strings *s, const struct job *j, const struct spaw
         return;
     spawned_add_option(s, "-vnodes", "%ld", ranks < j->layout->nnodes ? ranks : (long)j->layout->nnodes);
     if (o->report_fd > 0)
-        return; /* the first mpiexec printed the hint; the setting is passed on with the other variables */
+        return; /* the first mpiexec has defined the fabric; -genv passes it on */
     if (!fabric || !strstr(fabric, "nodes="))
         spawned_add_option(s, "-genv", ENV_SOFTIB_FABRIC "=nodes=%u name=%s%s%s", j->layout->nnodes, j->id,
                            fabric ? " " : "", fabric ? fabric : "");
@@ -150,7 +151,8 @@ static void command_line(const struct job *j, const struct spawn_request *r,
 {
     const struct options *o = j->opt;
     const long together =
-        (long)j->layout->size + spawn_request_ranks(r); /* the universe has room for all that run */
+        /* MPI_UNIVERSE_SIZE is at least the number of running ranks */
+        (long)j->layout->size + spawn_request_ranks(r);
     spawned_add_option(s, "-usize", "%ld", together > (long)j->universe ? together : (long)j->universe);
     spawned_add_option(s, "-report-fd", "%d", fd);
     if (o->recovery && j->notices.fd >= 0)
@@ -186,7 +188,7 @@ static void command_line(const struct job *j, const struct spawn_request *r,
     add_programs(s, r);
 }
 
-/* Reports of the other mpiexec. */
+/* Handling reports of the other mpiexec. */
 
 static void spawned_fail(struct spawned_job *s, const char *why)
 {
@@ -220,7 +222,7 @@ static int write_command(const struct job *j, const struct spawn_request *r, con
     return fd;
 }
 
-/* Its arguments name only the file that contains the command: other users can read arguments. */
+/* Passes the command in an inherited file, because all users can read the arguments of a process. */
 static pid_t run_mpiexec(const struct job *j, int command, int news)
 {
     const bool notices = j->notices.fd >= 0;

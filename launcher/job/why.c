@@ -27,7 +27,7 @@ static void why_finish(struct tool_run *a)
         done(a->job);
 }
 
-/* The memory is not freed: a watch must outlive the turn in which it is removed, and the tool runs seldom. */
+/* `a` is not freed: the event loop may still refer to its watch, and the tool runs seldom. */
 static void why_on_end(void *ctx, uint32_t events)
 {
     struct tool_run *a = ctx;

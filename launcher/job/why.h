@@ -8,10 +8,10 @@
 
 #include "job/job.h"
 
-/* Runs the tool once. `done` (may be NULL) is called with the answer, or when the answer takes too long. */
+/* Runs the tool once. `done` (may be NULL) is called when the tool has ended or its time limit is over. */
 void why_print(struct job *j, void (*done)(struct job *j));
 
-/* From now on: runs the tool when the job has made no progress for `seconds`. */
+/* Starts the tool in the background; it reports when the job has made no progress for `seconds`. */
 void why_watch_for_hang(struct job *j, long seconds);
 
 #endif

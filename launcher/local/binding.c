@@ -1,4 +1,5 @@
-/* binding.c: binds ranks to processors: by the slots of a rank file, or by -bind-to and the processors of this host.
+/* binding.c: binds ranks to processors: by the slots of a rank file, or by -bind-to and the processors of
+ * this host.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -33,7 +34,7 @@ static struct cpus *bind_by_file(const struct plan *plan, struct binding_fault *
     return sets;
 }
 
-/* An explicit -bind-to core that would put several ranks on one core is refused, as other launchers do. */
+/* -bind-to core is an error if several ranks would share a core, as with other launchers. */
 static struct cpus *bind_by_unit(const struct plan *plan, struct binding_fault *fault)
 {
     const struct topo_request request = {.bind = plan->bind,

@@ -7,13 +7,15 @@
 #include "plan/plan.h"
 #include "plan/topo.h"
 
-/* Why no rank may start: a sentence that the caller frees, NULL if all may; and the rank to name. */
+/* Why the ranks cannot be bound: a sentence that the caller frees (NULL: no error), and the rank it
+ * concerns. */
 struct binding_fault {
     char *why;
     uint32_t rank;
 };
 
-/* A set of processors for each rank of the plan, in its order; the caller frees it. NULL: ranks are not bound. */
+/* Returns one set of processors per rank of the plan, in its order; to be freed. NULL: ranks are not
+ * bound. */
 struct cpus *binding_compute(const struct plan *plan, struct binding_fault *fault);
 
 /* Prints where a rank runs; `set` NULL: on any processor. */

@@ -11,7 +11,7 @@
 #include "local/spawn.h"
 #include "cli/number.h"
 
-/* "0,3-5": the next range; false at the end. */
+/* Parses the next range of a list such as "0,3-5"; false at the end. */
 static bool parse_next_range(const char **text, long *first, long *last)
 {
     size_t len = strcspn(*text, ",");
@@ -44,7 +44,7 @@ bool debug_is_selected(const struct options *o, uint32_t rank)
     return found;
 }
 
-/* The only rank that reads commands; -1 if there are several. */
+/* Returns the only debugged rank, which reads standard input; -1 if there are several. */
 static long get_single_debug_rank(const struct options *o)
 {
     long rank = -1;
@@ -83,8 +83,8 @@ void debug_check(struct options *o, uint32_t size)
     }
 }
 
-/* Builds the debugger's command line. It asks for the backtraces of threads: a plain backtrace would be an error if
- * the program has ended. */
+/* Builds the debugger's command line. In batch mode gdb prints the backtraces of all threads: a plain
+ * `backtrace` is an error if the program has already ended. */
 char **debug_build_command(const struct options *o, char **argv)
 {
     static const char *const batch[] = {"gdb",    "-q",  "-batch", "-return-child-result",

@@ -12,7 +12,7 @@ void debug_check(struct options *o, uint32_t size);
 
 bool debug_is_selected(const struct options *o, uint32_t rank);
 
-/* The words that run these words under the debugger. */
+/* Returns the command line that runs `argv` under the debugger. */
 char **debug_build_command(const struct options *o, char **argv);
 
 #endif

@@ -25,8 +25,8 @@
 #include "core/util.h"
 #include "cli/number.h"
 
-#define END_MS     10000   /* a process that survives KILL for this long (hung disk I/O) is left behind */
-#define TRIES_MIN  8       /* tries before that: without /proc one try may take seconds */
+#define END_MS     10000   /* ms; a process that survives KILL for longer (hung disk I/O) is left running */
+#define TRIES_MIN  8       /* fewest tries: without /proc one try may take seconds */
 #define PID_MAX    4194304 /* the kernel's own limit */
 #define PAUSE_FROM 1000000 /* nanoseconds between two tries, doubled each time */
 #define PAUSE_TO   64000000
@@ -50,15 +50,15 @@ static void reserve_spare_descriptor(void)
 void descend_become_subreaper(void)
 {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    /* The place in the directory must not be shared with the process we were forked from. */
+    /* Reopen /proc: a forked child shares the read position of its parent's descriptor. */
     if (proc.dir)
         closedir(proc.dir);
     proc.dir = opendir("/proc");
     reserve_spare_descriptor();
 }
 
-/* Parent from /proc/PID/stat, where the name in parentheses may contain any character; 0 if the process ended
- * or is a zombie. */
+/* Returns the parent from /proc/PID/stat, where the name in parentheses may contain any character; 0 if
+ * the process has ended or is a zombie. */
 static pid_t process_parent(pid_t pid)
 {
     char path[64], text[512];

@@ -14,8 +14,8 @@ void descend_become_subreaper(void);
 /* Sends the signal to every descendant. */
 void descend_signal(int sig);
 
-/* Kills until no child is left, and reaps them all. Costs one system call if there is none. Returns false, with a
- * message, if one is left. */
+/* Kills until no child is left, and reaps them all. Costs one system call if there is none. Returns false,
+ * with a message, if one is left. */
 bool descend_end(void);
 
 #endif

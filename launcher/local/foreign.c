@@ -1,4 +1,5 @@
-/* foreign.c: recognises other MPI libraries by the names of the libraries that a program needs, and searches its library folders.
+/* foreign.c: recognises other MPI libraries by the names of the libraries that a program needs, and searches
+ * its library folders.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -48,7 +49,7 @@ bool foreign_program(const char *path, struct foreign *out)
     return found;
 }
 
-/* The folders in which the loader searches a program's libraries. */
+/* Context of search_folders: the program and the library to find. */
 struct search {
     const char *program, *soname;
 };

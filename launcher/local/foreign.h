@@ -1,5 +1,5 @@
-/* foreign.h: programs that are linked with another MPI library. They do not know this mpiexec, or only
- * through PMI-1, and would run as many jobs of one rank each.
+/* foreign.h: programs that are linked with another MPI library. They do not connect to this mpiexec, or only
+ * by PMI-1, and each rank would be a job of its own.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_FOREIGN_H
@@ -11,17 +11,17 @@
 struct foreign {
     const char *library; /* "Open MPI" */
     const char *start;   /* the launcher for programs of that library */
-    bool connects;       /* the program may contact this mpiexec by PMI-1, which shows only when it runs */
+    bool connects;       /* the program may contact this mpiexec by PMI-1; only known once it runs */
     char soname[64];
 };
 
-/* False if the program is not linked with a foreign MPI library, or cannot be read. */
+/* Detects another MPI library; false if the program is not linked with one, or cannot be read. */
 bool foreign_program(const char *path, struct foreign *out);
 
-/* One of these folders, separated by colons, contains the library. NULL: no folder. */
+/* True if one of these folders (separated by colons; NULL: none) contains the library. */
 bool foreign_find_in_folders(const char *folders, const char *soname);
 
-/* One of the folders that the program itself names (RUNPATH, RPATH) contains the library. */
+/* True if a folder in the program's RUNPATH or RPATH contains the library. */
 bool foreign_program_finds_library(const char *path, const char *soname);
 
 #endif

@@ -1,7 +1,8 @@
-/* guard.c: the front process forwards signals as bytes on a pipe; the end of the pipe notifies the worker that
- * the front process is gone. Between the two is the reaper, which does nothing but wait for the worker. All three are
- * subreapers, so that no process of the job can escape by losing its parent: as long as one of the three is left, it ends
- * every descendant of the others. (A control group would not help: when all are gone, nobody writes to its cgroup.kill.)
+/* guard.c: the front process forwards signals as bytes on a pipe; end of file on the pipe notifies the worker
+ * that the front process is gone. Between the two is the reaper, which only waits for the worker. All three
+ * are subreapers, so that no process of the job can escape by losing its parent: whichever of the three is
+ * left ends all descendants of the others. (A control group would not help: if all three are gone, no process
+ * writes to its cgroup.kill.)
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -24,7 +25,7 @@
 #include "local/spawn.h"
 #include "core/util.h"
 
-/* On the pipe: a signal's number, or one of these. */
+/* Bytes on the pipe: a signal number, or one of these values. */
 enum { WORD_FOREGROUND = 200, WORD_BACKGROUND = 201 };
 
 static const int forwarded[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
@@ -35,7 +36,7 @@ static void forwarded_set(sigset_t *set)
     sigemptyset(set);
     for (size_t i = 0; i < COUNT_OF(forwarded); i++) {
         struct sigaction now;
-        /* nohup: an ignored HUP stays ignored. */
+        /* If SIGHUP is ignored (nohup), it stays ignored. */
         if (forwarded[i] == SIGHUP && sigaction(SIGHUP, NULL, &now) == 0 && now.sa_handler == SIG_IGN)
             continue;
         sigaddset(set, forwarded[i]);
@@ -62,7 +63,7 @@ static int worker_status(int status)
     return 128 + WTERMSIG(status);
 }
 
-/* Waits for one of the set's signals and consumes it; a TSTP stays pending, for guard_stop_self. */
+/* Waits for one of the set's signals and consumes it; SIGTSTP stays pending, for guard_stop_self. */
 static int next_signal(int peek, const sigset_t *set)
 {
     struct pollfd p = {.fd = peek, .events = POLLIN};
@@ -76,8 +77,8 @@ static int next_signal(int peek, const sigset_t *set)
     return sigismember(&pending, SIGTSTP) ? SIGTSTP : 0;
 }
 
-/* Delivers the pending TSTP to this process. A CONT that arrived in between has removed the TSTP, so that no
- * stop outlasts it; raise(SIGSTOP) would discard the CONT and stop for good. */
+/* Stops this process by the pending SIGTSTP. A SIGCONT that arrived in between has discarded the SIGTSTP;
+ * raise(SIGSTOP) would instead discard the SIGCONT and stop the process for good. */
 static void guard_stop_self(void)
 {
     sigset_t stop;
@@ -87,7 +88,7 @@ static void guard_stop_self(void)
     sigprocmask(SIG_BLOCK, &stop, NULL);
 }
 
-/* Runs the front process, which only listens from here on. */
+/* Runs the front process: it forwards signals until the worker ends. */
 static int guard_run_front_process(pid_t worker, int pipe_end, const sigset_t *set)
 {
     bool interrupted = false;
@@ -102,7 +103,7 @@ static int guard_run_front_process(pid_t worker, int pipe_end, const sigset_t *s
                 continue;
             int result = worker_status(status);
             descend_end();
-            /* A shell's loop stops only if we die of the INT that ended the job. */
+            /* A loop in a shell script stops only if mpiexec itself dies of the SIGINT that ended the job. */
             if (interrupted && result == 128 + SIGINT) {
                 signal(SIGINT, SIG_DFL);
                 sigprocmask(SIG_UNBLOCK, set, NULL);
@@ -134,7 +135,8 @@ _Noreturn static void run_worker(char **argv, int (*worker)(void *ctx, int front
 {
     descend_become_subreaper();
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a file of output that may not grow is an error, not the end */
+    /* a write beyond the file size limit must fail with EFBIG, not end the process */
+    signal(SIGXFSZ, SIG_IGN);
     rename_process(argv, "fishplate-guard");
     int status = worker(ctx, pipe_end);
     /* Processes that ranks left running end with the job. */
@@ -142,7 +144,7 @@ _Noreturn static void run_worker(char **argv, int (*worker)(void *ctx, int front
     _exit(status);
 }
 
-/* Ends as the worker did, after everything that descends from it. */
+/* Waits for the worker, ends its descendants, and ends with the same status or signal. */
 _Noreturn static void run_reaper(char **argv, pid_t worker)
 {
     int status = 0;

@@ -1,6 +1,6 @@
-/* guard.h: two processes instead of one, so that one always survives to clean up. The front process is the
- * one the user started: it owns the terminal and waits. The worker does everything else, in a session of its
- * own. If either is killed, even by SIGKILL, the other ends all ranks and whatever they started.
+/* guard.h: splits mpiexec into processes of which one always survives to clean up. The front process is the
+ * one that the user started: it owns the terminal and waits. The worker does everything else, in a session of
+ * its own. If either is killed, even by SIGKILL, the ranks and all their descendants are ended.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_GUARD_H
@@ -14,15 +14,16 @@
 int guard_run(char **argv, int (*worker)(void *ctx, int front), void *ctx);
 
 struct guard_events {
-    void (*signal)(void *ctx, int sig);      /* sent to mpiexec; TSTP and CONT as well */
-    void (*foreground)(void *ctx, bool yes); /* whether we may read from the terminal */
+    void (*signal)(void *ctx, int sig); /* a signal was sent to mpiexec, SIGTSTP and SIGCONT included */
+    /* mpiexec moved to the foreground (may read from the terminal) or the background */
+    void (*foreground)(void *ctx, bool yes);
     void (*front_died)(void *ctx);
 };
 
 /* In the worker: watches the front process. `front` is the descriptor that guard_run passed. */
 void guard_watch_signals(struct loop *l, int front, const struct guard_events *ev, void *ctx);
 
-/* Standard input is a terminal that belongs to another job of the shell. */
+/* True if standard input is a terminal and mpiexec is in the background. */
 bool guard_in_background(void);
 
 #endif

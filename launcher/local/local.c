@@ -1,6 +1,6 @@
 /* local.c: executes a plan on this host. A rank has a socket for PMI, one pipe each for output and error, and
- * possibly one for input. The order at the end matters: the PMI bytes of a rank are read before its exit is
- * judged, and its output before the host is done.
+ * possibly one for input. The order at the end matters: a rank's PMI commands are processed before its exit
+ * is reported, and its output before the host is reported as done.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -25,7 +25,7 @@
 #include "local/spawn.h"
 
 #define READ_SIZE    65536
-#define READS_AT_END 32 /* more than a pipe can hold */
+#define READS_AT_END 32 /* READS_AT_END reads of READ_SIZE are more than a pipe can hold */
 /* Time that processes left by ranks may still write after all ranks have ended. */
 #define LINGER_MS 1000
 
@@ -49,7 +49,7 @@ struct local {
     uint32_t running;
     bool paused, ended, all_started, done;
     int null;
-    char **paths; /* per app, searched for once */
+    char **paths; /* path of each app; NULL: not searched for yet */
     const char **library_folders;
     bool *library_known;
     struct watch children;
@@ -71,7 +71,7 @@ static int local_stream_number(const struct proc *p, const struct watch *w)
     return w == &p->out[0] ? 1 : 2;
 }
 
-/* Reads one stream until it is empty, but at most `times`: its writer may never stop. */
+/* Reads one stream until it is empty, but at most `times` times, because its writer may never stop. */
 static void read_output(struct proc *p, struct watch *w, int times)
 {
     static char data[READ_SIZE];
@@ -170,7 +170,7 @@ static void flush_stdin(struct proc *p)
 static void local_on_stdin_room(void *ctx, uint32_t events)
 {
     struct proc *p = ctx;
-    if (events & EPOLLERR) { /* the reader closed the pipe */
+    if (events & EPOLLERR) { /* the rank closed its end of the pipe */
         buf_consume(&p->in_buf, buf_size(&p->in_buf));
         loop_close(p->host->loop, &p->in);
         p->host->ev->stdin_empty(p->host->ctx, p->at->rank);
@@ -274,8 +274,8 @@ static const char *find_program(struct local *h, uint32_t app)
     return h->paths[app];
 }
 
-/* Library folder for ranks whose program cannot find the library itself: programs built with another MPI's
- * ABI, and scripts. NULL: not needed. */
+/* Returns the library folder for ranks whose program cannot find the library itself: programs built with
+ * another MPI library of the same ABI, and scripts. NULL: not needed. */
 static const char *library_folder(struct local *h, uint32_t app, const char *path)
 {
     if (!h->library_known[app])
@@ -329,7 +329,7 @@ static bool start_rank(struct local *h, struct proc *p, int node_fd, const struc
     return true;
 }
 
-/* One memfd per node of this host; only its ranks inherit it, and it has no name. */
+/* Returns the memfd of a node, created at the first call. Only the ranks of the node inherit it. */
 static int get_node_segment(uint32_t node, int *fds, uint32_t *nodes, uint32_t *n)
 {
     for (uint32_t i = 0; i < *n; i++)
@@ -366,8 +366,8 @@ void local_start(struct local *h)
     finish_if_all_ended(h);
 }
 
-/* A rank has ended: processes its last PMI commands, reports the end, then reads the output that is
- * available. */
+/* Handles the end of a rank: processes its last PMI commands, reads its remaining output, then reports the
+ * exit. */
 static void rank_ended(struct local *h, struct proc *p, int status)
 {
     p->running = false;
@@ -434,8 +434,8 @@ static void close_outputs(struct local *h)
             }
 }
 
-/* LINGER_MS is over: ends processes that ranks left running. Remote shells are children too; they are
- * excluded first. */
+/* Called LINGER_MS after the last rank ended: kills processes that ranks left running. With other
+ * children, such as remote shells, it kills only the process groups of ranks. */
 static void local_on_linger_timeout(void *ctx)
 {
     struct local *h = ctx;
@@ -450,8 +450,9 @@ static void local_on_linger_timeout(void *ctx)
     finish_if_all_ended(h);
 }
 
-/* Done when all ranks have ended and their pipes have no writers. A pipe that stays open belongs to a process
- * that a rank left behind; it gets LINGER_MS to finish, or none if the job is being ended. */
+/* Reports the host as done when all ranks have ended and their pipes have no writers. A pipe that stays
+ * open belongs to a process that a rank left running; it gets LINGER_MS to finish, or none if the job is
+ * being ended. */
 static void finish_if_all_ended(struct local *h)
 {
     if (h->done || !h->all_started || h->running > 0)
@@ -477,7 +478,7 @@ void local_signal(void *local, int sig)
         const struct proc *p = &h->procs[i];
         if (p->pid <= 0 || (!p->running && sig != SIGKILL))
             continue;
-        /* Just forked, it may not lead its group yet. */
+        /* A rank that was just forked may not lead its process group yet. */
         if (kill(-p->pid, sig) != 0 && p->running)
             kill(p->pid, sig);
     }
@@ -512,7 +513,7 @@ void local_set_other_child_handler(struct local *h, void (*fn)(void *ctx, pid_t 
     h->other = fn;
 }
 
-/* A spawned job uses the notices file of the first job: ranks of each may be connected to ranks of the other. */
+/* Opens the notices file. Spawned jobs use that of the first job: ranks of both may be connected. */
 static void open_notices(struct local *h)
 {
     h->notices_fd = -1;

@@ -14,13 +14,13 @@ struct local_events {
     /* Bytes of a rank's standard output (1) or error (2); no bytes: the stream has ended. */
     void (*output)(void *ctx, uint32_t rank, int stream, const char *data, size_t len);
     void (*pmi)(void *ctx, uint32_t rank, const char *data, size_t len);
-    /* A rank's process is there; may be NULL. */
+    /* The process of a rank was created; may be NULL. */
     void (*started)(void *ctx, uint32_t rank, pid_t pid);
-    /* Could not be started: a sentence, and the exit status that fits. */
+    /* A rank could not be started: `why` is a sentence, `status` the exit status of mpiexec. */
     void (*failed)(void *ctx, uint32_t rank, int status, const char *why);
-    /* Ended, with waitpid's status; all its PMI bytes were reported before. */
+    /* A rank has ended with waitpid's status; all its PMI bytes were reported before. */
     void (*exited)(void *ctx, uint32_t rank, int status);
-    /* Everything written by local_stdin has reached the rank's pipe, or the rank does not read it any more. */
+    /* All bytes passed to local_stdin are in the rank's pipe, or the rank has closed it. */
     void (*stdin_empty)(void *ctx, uint32_t rank);
     /* All ranks have ended, all output was reported, no process is left. */
     void (*done)(void *ctx);
@@ -31,7 +31,7 @@ struct local *local_new(struct loop *l, const struct plan *p, const struct local
 /* Starts the ranks one after the other; stops at the first that fails. */
 void local_start(struct local *h);
 
-/* Operations that struct host_ops of job/job.h names, hence `void *`: a struct local. */
+/* Members of struct host_ops (job/job.h); `local` is a struct local. */
 void local_send_pmi(void *local, uint32_t rank, const char *data, size_t len);
 
 /* Passes bytes to a rank's standard input; no bytes: end of file. */
@@ -40,10 +40,10 @@ void local_stdin(void *local, uint32_t rank, const char *data, size_t len);
 /* Sends a signal to every process group of the ranks; SIGKILL to all descendants. */
 void local_signal(void *local, int sig);
 
-/* True: leave output in the pipes, because its consumer is congested. */
+/* True: stop reading the output of ranks, because its consumer is congested. */
 void local_pause(void *local, bool pause);
 
-/* Collects ended processes now; called by the loop as well. */
+/* Reaps ended processes now; the event loop calls it too. */
 void local_reap(void *local);
 
 /* The rank of the job with identifier `world` died, on any host: notifies our ranks if recovery is enabled

@@ -12,7 +12,7 @@
 #include "local/tool.h"
 #include "core/util.h"
 
-#define PAGES_MAX (48u << 20) /* less than a frame may have */
+#define PAGES_MAX (48u << 20) /* limit of a reply; a frame (link.c) holds more */
 
 struct reading {
     struct loop *loop;
@@ -24,7 +24,7 @@ struct reading {
     void *ctx;
 };
 
-/* A watch must outlive the turn in which it is removed. */
+/* Frees `r` in a later iteration of the event loop: the current one may still refer to its watch. */
 static void pages_on_sweep(void *ctx)
 {
     free(ctx);

@@ -17,7 +17,7 @@
 #define OWN_MAX 30
 #define LIBRARY "libmpi_abi.so.1"
 
-/* In a job inside a job: the software fabric that the outer mpiexec made for its own ranks. */
+/* True if the outer mpiexec of a nested job set this SOFTIB variable for its own ranks. */
 static bool is_outer_fabric(const char *entry)
 {
     const char *outer = getenv(ENV_JOB);
@@ -56,7 +56,7 @@ const char *rankenv_get(char *const *env, const char *name)
 }
 
 struct builder {
-    char *text; /* OWN_MAX strings, one after the other */
+    char *text; /* up to OWN_MAX zero-terminated strings, one after the other */
     size_t cap, used;
     char **list;
     size_t list_cap, n;
@@ -72,13 +72,13 @@ static void rankenv_add(struct builder *b, const char *fmt, ...)
     b->used += (size_t)len + 1;
 }
 
-/* A file below the library folder of the tree that this mpiexec belongs to; "" if it was not built. */
+/* Finds a file below the library folder of this mpiexec's installation; "" if it does not exist. */
 static void find_in_tree(const char *name, char *out, size_t size)
 {
     static const char *const folders[] = {"lib", FISHPLATE_LIBDIR};
     char self[PATH_MAX];
     snprintf(self, sizeof(self), "%s", self_path());
-    for (int up = 0; up < 2; up++) { /* PREFIX/bin/mpiexec */
+    for (int up = 0; up < 2; up++) { /* PREFIX/bin/mpiexec becomes PREFIX */
         char *slash = strrchr(self, '/');
         if (slash)
             *slash = '\0';
@@ -118,7 +118,7 @@ const char *rankenv_library_folder(const char *program, char *const *env)
     return folder;
 }
 
-/* Reserves room for everything that follows, so that the strings never move. */
+/* Reserves memory for all later strings, so that pointers to them stay valid. */
 static void rankenv_reserve(struct builder *b, const struct plan *p, size_t inherited, const char *fabric,
                             const char *folders, const char *library_folder)
 {
@@ -136,7 +136,7 @@ static void rankenv_reserve(struct builder *b, const struct plan *p, size_t inhe
     b->used = b->n = 0;
 }
 
-/* Removes NAME=value from the list, so that ours is the only one. */
+/* Removes an inherited NAME=value, so that the launcher's own value is the only one. */
 static void rankenv_remove(struct builder *b, const char *name)
 {
     size_t kept = 0, len = strlen(name);
@@ -146,8 +146,8 @@ static void rankenv_remove(struct builder *b, const char *name)
     b->n = kept;
 }
 
-/* Each virtual node is a node of the software fabric. If SOFTIB_FABRIC describes links but no nodes
- * ("ports=2"), the number of nodes is added; a complete description is left as it is. */
+/* Adds the variables of softib. Each virtual node is a node of the software fabric. If SOFTIB_FABRIC
+ * describes links but no nodes ("ports=2"), the number of nodes is added; a complete description is kept. */
 static void add_softib(struct builder *b, const struct plan *p, const struct place *at, const char *fabric)
 {
     char *const *inherited = p->apps[at->app].env;
@@ -159,7 +159,7 @@ static void add_softib(struct builder *b, const struct plan *p, const struct pla
         rankenv_add(b, ENV_SOFTIB_NODE "=%u", at->node);
     if (!rankenv_get(inherited, ENV_SOFTIB_TRACER))
         rankenv_add(b, ENV_SOFTIB_TRACER "=%d",
-                    (int)getpid()); /* this process starts all ranks of the fabric */
+                    (int)getpid()); /* the common ancestor of all ranks of the fabric */
     if (fabric && (*fabric == '/' || *fabric == '.' || strstr(fabric, "nodes=")))
         return;
     rankenv_remove(b, ENV_SOFTIB_FABRIC);
@@ -167,7 +167,7 @@ static void add_softib(struct builder *b, const struct plan *p, const struct pla
                 fabric ? fabric : "");
 }
 
-/* Adds a folder behind the existing ones. */
+/* Appends `library_folder` to LD_LIBRARY_PATH. */
 static void add_library_folder(struct builder *b, const char *folders, const char *library_folder)
 {
     if (!library_folder)

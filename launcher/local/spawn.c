@@ -26,7 +26,7 @@ void spawn_save_limits(void)
     struct rlimit all;
     getrlimit(RLIMIT_NOFILE, &first_limit);
     sigprocmask(SIG_SETMASK, NULL, &first_mask);
-    /* Three files a rank: the usual soft limit of 1024 would end at some 300 ranks. */
+    /* mpiexec needs three files per rank: the usual soft limit of 1024 would suffice for some 300 ranks. */
     all = first_limit;
     if (all.rlim_cur < FILES_WANTED)
         all.rlim_cur = all.rlim_max < FILES_WANTED ? all.rlim_max : FILES_WANTED;
@@ -48,17 +48,17 @@ struct spawn_fault *spawn_map_faults(uint32_t n)
     return p;
 }
 
-/* Returns only on failure, with the step that failed. */
+/* Runs in the child. Returns only on failure, with the step that failed. */
 static enum spawn_step spawn_exec_program(const struct spawn *s, pid_t parent)
 {
-    /* A process group of its own, but not a session: where the kernel groups processes by session for
-     * scheduling (autogroup), ranks that share processors could not yield to each other. */
+    /* The rank gets a process group but not a session: where the kernel schedules processes by session
+     * (autogroup), ranks that share processors could not yield to each other. */
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(1);
-    /* A shell starts background jobs with INT and QUIT ignored; signals that mpiexec forwards must still
-     * arrive. */
+    /* A shell starts background jobs with INT and QUIT ignored; ranks must receive the signals that
+     * mpiexec forwards. */
     signal(SIGPIPE, SIG_DFL);
     signal(SIGXFSZ, SIG_DFL);
     signal(SIGINT, SIG_DFL);
@@ -75,7 +75,7 @@ static enum spawn_step spawn_exec_program(const struct spawn *s, pid_t parent)
     sigprocmask(SIG_SETMASK, &first_mask, NULL);
     execve(s->path, s->argv, s->env);
     if (errno == ENOEXEC) {
-        /* A script without a first line that names its interpreter; a shell would run it. */
+        /* A script without a #! line: run it by /bin/sh, as a shell does. */
         char *argv[256] = {(char *)"sh", (char *)s->path};
         for (int i = 1; i < 253 && s->argv[i]; i++)
             argv[i + 1] = s->argv[i];
@@ -101,7 +101,7 @@ pid_t spawn_process(const struct spawn *s, struct spawn_fault *fault)
     return pid;
 }
 
-/* False with the error in *why, unless there is no such file. */
+/* True if the file can be run. Otherwise sets *why (EISDIR or EACCES), unless the file does not exist. */
 static bool spawn_is_executable(const char *path, int *why)
 {
     struct stat st;

@@ -10,31 +10,31 @@
 #include "plan/topo.h"
 
 struct spawn {
-    const char *path; /* already searched for */
+    const char *path; /* path of the executable */
     char *const *argv, *const *env;
-    const char *wdir;        /* NULL: stay */
-    int in, out, err;        /* become 0, 1, 2 */
+    const char *wdir;        /* NULL: the current directory */
+    int in, out, err;        /* descriptors that become 0, 1 and 2 of the child */
     const int *keep;         /* files that stay open under their own numbers, ended by -1; may be NULL */
     const struct cpus *cpus; /* NULL: no binding */
 };
 
 enum spawn_step { SPAWN_OK, SPAWN_FILES, SPAWN_WDIR, SPAWN_EXEC };
 
-/* A child's report of why exec failed; in memory from spawn_map_faults. */
+/* Why exec failed, written by the child to memory from spawn_map_faults. */
 struct spawn_fault {
     enum spawn_step step;
     int error;
 };
 
-/* Memory shared with children, all zero. */
+/* Allocates `n` zeroed reports in memory shared with children. */
 struct spawn_fault *spawn_map_faults(uint32_t n);
 
-/* The new process leads its own process group and is killed by the kernel when its parent dies. -1 if fork
- * fails. Later failures are in *fault (may be NULL) once the process has ended: waiting for each exec would
- * serialise the start of ranks. */
+/* Forks and runs a process that leads its own process group and that the kernel kills when its parent
+ * dies. -1 if fork fails. Later failures are in *fault (may be NULL) once the process has ended: waiting
+ * for each exec would serialise the start of ranks. */
 pid_t spawn_process(const struct spawn *s, struct spawn_fault *fault);
 
-/* Saves the limits and the signal mask with which mpiexec started; children get them back. */
+/* Saves the limits and the signal mask of mpiexec at its start; children run with the saved ones. */
 void spawn_save_limits(void);
 
 /* Finds a program as a shell does, by PATH and relative to `wdir`, then in `wdir` itself, because users type

@@ -1,5 +1,5 @@
-/* tool.c: runs `fishplate` as a child. When it has ended its end of a pipe is closed, which is an event of the loop; the
- * process itself is collected with the others.
+/* tool.c: runs `fishplate` as a child. The end of the tool closes its end of a pipe, which is an event of the
+ * loop; the process itself is reaped with the other children.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -23,7 +23,7 @@ static _Noreturn void exec_tool(int keep, enum tool_output output, const char *t
     sigprocmask(SIG_SETMASK, &none, NULL);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(output == TOOL_TO_US ? keep : STDERR_FILENO, STDOUT_FILENO);
-    fcntl(keep, F_SETFD, 0); /* closed when the tool ends */
+    fcntl(keep, F_SETFD, 0); /* inherited by the tool: it closes when the tool ends */
     execv(tool, argv);
     dprintf(STDERR_FILENO, "mpiexec: Cannot run %s, which prints what the ranks wait for: %s.\n", tool,
             strerror(errno));

@@ -8,11 +8,11 @@
 
 enum tool_output {
     TOOL_TO_STDERR, /* no data on the watched descriptor; it closes when the tool ends */
-    TOOL_TO_US,     /* the watched descriptor carries its standard output */
+    TOOL_TO_US,     /* the watched descriptor receives the tool's standard output */
 };
 
-/* False if there is no such tool, or it cannot be started. `end` becomes readable; its `fn` must be set. The
- * process is reaped with the other children. */
+/* Starts the tool. `end`, whose `fn` must be set, becomes readable when output arrives or the tool ends.
+ * False if the tool is not installed or cannot be started. The process is reaped with the other children. */
 bool tool_start(struct loop *l, struct watch *end, enum tool_output output, char *const argv[]);
 
 #endif

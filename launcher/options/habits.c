@@ -1,5 +1,5 @@
-/* habits.c: options and variables of other MPI libraries. Those with an equivalent work; for the others one
- * line names the option to use instead, and the job runs.
+/* habits.c: options and variables of other MPI libraries. Options with an equivalent have its effect; for the
+ * others mpiexec prints the option to use instead, and continues.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -14,9 +14,10 @@
 #define GPU      "FISHPLATE_GPU; GPU memory is accepted by default"
 #define ALL_OURS "fishplate info lists the settings there are"
 
-static const char WORKS[] = "the same"; /* no hint: mpiexec does the same */
+/* in `settings`: mpiexec handles the variable itself, so no hint is printed */
+static const char WORKS[] = "the same";
 
-/* Settings of others by the beginning of their names, the longer before the shorter; ours NULL: there is none. */
+/* Variables of other MPI libraries by prefix, longer ones first, and their equivalents; NULL: none. */
 static const struct {
     const char *theirs, *ours;
 } settings[] = {
@@ -61,7 +62,7 @@ static const struct {
     {"MV2_USE_RDMA_FAST_PATH", "FISHPLATE_IB_POLLSET"},
     {"MV2_USE_LAZY_MEM_UNREGISTER", "FISHPLATE_REG_CACHE"},
     {"MV2_", NULL},
-    {"MPIR_CVAR_ENABLE_FT=", WORKS}, /* options.c */
+    {"MPIR_CVAR_ENABLE_FT=", WORKS}, /* handled in options.c */
     {"MPIR_CVAR_ENABLE_GPU", GPU},
     {"MPIR_CVAR_CH4_IPC_GPU", GPU},
     {"MPIR_CVAR_", NULL},
@@ -76,7 +77,7 @@ static const struct {
     {"HYDRA_HOST_FILE", "-hostfile"},
 };
 
-/* The index in the table of a NAME=value; -1 if it is not there. */
+/* Returns the index of the entry in `settings` for a NAME=value; -1: none, or no hint is needed. */
 static int habits_find_setting(const char *entry)
 {
     for (size_t i = 0; i < COUNT_OF(settings); i++)
@@ -145,7 +146,7 @@ static void set_output_filename(struct opt_parse *p)
                   p->name, value, value, value);
 }
 
-/* --display map,bind of Open MPI 5: only where ranks run can be shown. */
+/* Handles --display map,bind of Open MPI 5: every value shows where ranks run. */
 static void set_display(struct opt_parse *p)
 {
     p->o->show_map = true;
@@ -206,7 +207,7 @@ const struct optdef habits[] = {
     {"nolocal", ARG_NONE, NULL, "name the hosts to use with -hosts", habits_print_hint},
     {"use-hwthread-cpus", ARG_NONE, NULL, "use -bind-to hwthread", habits_print_hint},
     {"tv|totalview|debug", ARG_NONE, NULL, "-gdb and -xterm start a debugger", habits_print_hint},
-    /* Written in many scripts; here they are always so. */
+    /* Options of many scripts that have no effect, because mpiexec always works this way. */
     {"allow-run-as-root|q|quiet|hetero-nodes|do-not-resolve", ARG_NONE, NULL, NULL, habits_ignore_option},
 };
 const unsigned nhabits = COUNT_OF(habits);

@@ -1,5 +1,5 @@
-/* hcas.c: -hcas, the adapters of each virtual node: how many, how fast, with how many ports and paths. It
- * becomes words of SOFTIB_FABRIC, to which rankenv.c adds the number of nodes.
+/* hcas.c: -hcas, the adapters of each virtual node: number, rate, ports and paths. The option is converted to
+ * the syntax of SOFTIB_FABRIC; rankenv.c adds the number of nodes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -16,9 +16,9 @@
 #define HCAS_MAX 16 /* largest number of adapters of a softib node */
 
 struct hcas {
-    const char *option; /* its name, for messages */
+    const char *option; /* name of the option, for messages */
     unsigned n;
-    char *rate[HCAS_MAX]; /* NULL: as fast as memory */
+    char *rate[HCAS_MAX]; /* NULL: no limit of the rate */
     long ports, lmc, hub;
     char *latency, *bus, *pin;
 };
@@ -123,7 +123,7 @@ static void hcas_parse(struct hcas *h, const char *text)
         h->n = 1;
 }
 
-/* The user's own description, of which -hcas is a part; NULL when there is none. */
+/* Returns the user's own SOFTIB_FABRIC, to which -hcas is added; NULL if it is not set. */
 static const char *hcas_get_text(const struct options *o)
 {
     const size_t len = strlen(ENV_SOFTIB_FABRIC "=");
@@ -161,7 +161,7 @@ static bool is_rate_uniform(const struct hcas *h)
     return true;
 }
 
-/* Order: sizes, the user's words, then settings of single adapters. */
+/* Order of the text: sizes, the user's own description, then settings of single adapters. */
 static char *build_fabric_text(const struct hcas *h, const char *user)
 {
     char *text = NULL;

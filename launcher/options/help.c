@@ -1,5 +1,5 @@
-/* help.c: uses of the option table other than parsing: --help, the table as text, finding a name, and suggestions for
- * mistyped names.
+/* help.c: uses of the option table other than parsing: --help, the table as text, finding a name, and
+ * suggestions for mistyped names.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -11,7 +11,7 @@
 #include "options/optdefs.h"
 #include "options/options.h"
 
-/* Calls fn for every name of a definition, until it returns true. */
+/* Calls fn for every name of an option, until fn returns true. */
 static bool for_each_name(const struct optdef *d, bool (*fn)(const char *name, size_t len, void *ctx),
                           void *ctx)
 {
@@ -45,7 +45,7 @@ enum { SUGGESTION_SIZE = 32 };
 
 struct suggestion {
     struct nearest nearest;
-    char name[SUGGESTION_SIZE]; /* the name that nearest.word points to */
+    char name[SUGGESTION_SIZE]; /* copy of the name to which nearest.word points */
 };
 
 static bool suggestion_compare_name(const char *name, size_t len, void *ctx)
@@ -57,7 +57,7 @@ static bool suggestion_compare_name(const char *name, size_t len, void *ctx)
         return false;
     memcpy(word, name, len);
     word[len] = '\0';
-    /* The beginning of a name counts as near: -prepend for -prepend-rank. */
+    /* A prefix of a name counts as similar: -prepend for -prepend-rank. */
     if (typed >= 3 && strncmp(word, s->nearest.typed, typed) == 0 && s->nearest.distance > 2) {
         s->nearest.distance = 2;
         s->nearest.word = word;

@@ -39,7 +39,7 @@ static void store_string(struct opt_parse *p)
     strings_add(option_member(p), p->value);
 }
 
-/* Adds the words of a list that are separated by commas. */
+/* Adds the words of a comma-separated list. */
 static void store_list(struct opt_parse *p)
 {
     struct strings *list = option_member(p);
@@ -60,7 +60,7 @@ long opt_number(const struct opt_parse *p, const char *value, long min, long max
     return v;
 }
 
-/* The index of one of `n` words. */
+/* Returns the index of `value` among `n` words; ends mpiexec with a message if it is none of them. */
 static int opt_choice(const struct opt_parse *p, const char *value, const char *const *words, int n)
 {
     struct buf all = {0};
@@ -81,7 +81,7 @@ static void set_n(struct opt_parse *p)
     p->app->n = opt_number(p, p->value, 1, 1 << 24);
 }
 
-/* Ranks provide every kind of memory that they know, whether it is requested or not. */
+/* -memory-alloc-kinds has no effect: ranks always provide every kind of memory that they support. */
 static void set_memory_kinds(struct opt_parse *p)
 {
     (void)p;
@@ -251,7 +251,7 @@ static void set_errhandler(struct opt_parse *p)
     free(entry);
 }
 
-/* For mpiexecs that mpiexec starts (spawned.c). */
+/* Handles -report-fd, which mpiexec passes to the mpiexec of a spawned job (spawned.c). */
 static void set_report_fd(struct opt_parse *p)
 {
     store_number(p);

@@ -7,14 +7,14 @@
 
 #include "options/options.h"
 
-/* ARG_MAYBE: a value only with an equals sign, since the next word may be the program. */
+/* ARG_MAYBE: the value is optional and follows an equals sign, since the next word may be the program. */
 enum opt_arg { ARG_NONE, ARG_ONE, ARG_NAME_VALUE, ARG_MAYBE };
 
-/* The options being filled in, and the option of the command line that is being stored. */
+/* State of the parser: the options parsed so far and the option being stored. */
 struct opt_parse {
     struct options *o;
     struct app_spec *app;
-    bool config; /* -configfile was given */
+    bool config; /* a -configfile was read */
     const struct optdef *def;
     const char *name, *value; /* as the user wrote them, without dashes; value NULL: none */
 };
@@ -25,7 +25,7 @@ struct optdef {
     const char *metavar;
     const char *help; /* NULL: accepted but not shown */
     void (*apply)(struct opt_parse *p);
-    const char *values; /* for completion: words, @file or @dir; NULL: nothing is known */
+    const char *values; /* for shell completion: words, @file or @dir; NULL: no completion */
     size_t member;      /* offset of the member of struct options in which `apply` stores the value */
     long min, max;      /* limits of a number */
 };
@@ -37,16 +37,16 @@ extern const unsigned noptdefs;
 extern const struct optdef habits[];
 extern const unsigned nhabits;
 
-/* The definition with that name (without dashes), of either table; NULL when there is none. */
+/* Finds an option by name (without dashes) in both tables; NULL if it does not exist. */
 const struct optdef *optdef_find(const char *name);
 
-/* The number that `value` is; ends mpiexec with a sentence about the option if it is none between these limits. */
+/* Parses a number; ends mpiexec with a message if `value` is not a number from min to max. */
 long opt_number(const struct opt_parse *p, const char *value, long min, long max);
 
-/* options.c: reads a file of programs. */
+/* Handles -configfile (options.c). */
 void options_configfile(struct opt_parse *p);
 
-/* The name in the table most similar to a mistyped one, or NULL if none is. */
+/* Returns the option name most similar to a mistyped one; NULL if none is similar. */
 const char *optdef_nearest(const char *name);
 
 #endif

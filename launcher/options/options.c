@@ -47,7 +47,7 @@ static _Noreturn void unknown_option(const char *word, const char *name)
     const size_t letters = strcspn(name, "0123456789");
     char *head = xstrf("%.*s", (int)letters, name);
     const struct optdef *def = name[letters] ? optdef_find(head) : NULL;
-    if (def && def->arg == ARG_ONE) /* -np4 */
+    if (def && def->arg == ARG_ONE) /* a number without a space, as in -np4 */
         launcher_die(STATUS_USAGE, "There is no option %s. Did you mean -%s %s? All options: mpiexec --help.",
                      word, head, name + letters);
     const char *near = optdef_nearest(name);
@@ -57,7 +57,7 @@ static _Noreturn void unknown_option(const char *word, const char *name)
     launcher_die(STATUS_USAGE, "There is no option %s. All options: mpiexec --help.", word);
 }
 
-/* Options and program of one part. Returns how many words were used, up to a colon or the end. */
+/* Parses the options and the program of one part of the command line. Returns the number of words used. */
 static int parse_program_part(struct opt_parse *p, int argc, char **argv)
 {
     int i = 0;
@@ -71,7 +71,7 @@ static int parse_program_part(struct opt_parse *p, int argc, char **argv)
         const struct optdef *def = optdef_find(bare);
         if (!def)
             unknown_option(word, bare);
-        char *value = eq ? xstrdup(eq) : NULL; /* stays: the options point to it */
+        char *value = eq ? xstrdup(eq) : NULL; /* never freed: the options point to it */
         if (def->arg == ARG_NONE && eq)
             launcher_die(STATUS_USAGE, "-%s takes no value.", bare);
         if (def->arg != ARG_NONE && def->arg != ARG_MAYBE && !value) {
@@ -104,7 +104,8 @@ static void parse_words(struct opt_parse *p, int argc, char **argv)
         i += parse_program_part(p, argc - i, argv + i);
         bool empty = p->app->argv.n == 0;
         if (empty && p->config && !was_config) {
-            /* `-configfile F` itself names no program; drop the empty part that precedes the file's programs. */
+            /* `-configfile F` itself names no program; drop the empty part that precedes the file's
+             * programs. */
             p->o->napps--;
             memmove(&p->o->apps[at], &p->o->apps[at + 1], (p->o->napps - at) * sizeof(*p->o->apps));
         } else if (empty) {
@@ -170,7 +171,7 @@ void options_configfile(struct opt_parse *p)
     if (words.n == 0)
         launcher_die(STATUS_USAGE, "The configuration file %s names no program.", value);
     p->config = true;
-    unsigned at = p->o->napps - 1; /* parsing may move the array */
+    unsigned at = p->o->napps - 1; /* parse_words may move the array */
     parse_words(p, (int)words.n, words.v);
     p->app = &p->o->apps[at];
 }
@@ -180,16 +181,15 @@ static void options_read_environment(struct options *o)
     const char *text = getenv("MPIEXEC_TIMEOUT");
     if (text && !number_parse_integer(text, 1, 100000000, &o->timeout))
         launcher_die(STATUS_USAGE, "MPIEXEC_TIMEOUT is \"%s\", not a number of seconds.", text);
-    text = getenv(
-        "MPIR_CVAR_ENABLE_FT"); /* a variable of MPICH that enables fault tolerance, like -disable-auto-cleanup */
+    text = getenv("MPIR_CVAR_ENABLE_FT"); /* variable of MPICH that enables fault tolerance */
     if (text && strcmp(text, "0") != 0)
         o->recovery = true;
     text = getenv("FISHPLATE_INIT_TIMEOUT");
     if (text)
-        number_parse_integer(text, 1, 86400, &o->init_timeout); /* the library complains about a bad one */
+        number_parse_integer(text, 1, 86400, &o->init_timeout); /* the library reports an invalid value */
 }
 
-/* For all programs, and for the jobs that ranks spawn in the same fabric (spawned.c). */
+/* Converts -hcas to SOFTIB_FABRIC, for all programs and for spawned jobs in the same fabric (spawned.c). */
 static void add_hcas(struct options *o)
 {
     char *words = hcas_build_fabric(o), *entry = xstrf(ENV_SOFTIB_FABRIC "=%s", words);

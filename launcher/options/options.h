@@ -10,14 +10,14 @@
 #include "core/util.h"
 
 struct strings {
-    char **v; /* always ended by NULL once anything was added */
+    char **v; /* [n], then NULL once a string was added */
     unsigned n, room;
 };
 
 void strings_add(struct strings *s, const char *text);
 void strings_free(struct strings *s);
 
-/* One program of an MPMD job, between two colons. */
+/* One part of the command line between colons: a program of an MPMD job. */
 struct app_spec {
     long n; /* 0: not given */
     struct strings argv;
@@ -48,47 +48,48 @@ struct options {
     bool rank_by_given;
     long cpus_per_rank;    /* 0: not given */
     long ppr;              /* ranks on each `ppr_unit` (-map-by ppr:N:UNIT); 0: not given */
-    enum bind_to ppr_unit; /* BIND_NONE: the node */
+    enum bind_to ppr_unit; /* unit of `ppr`; BIND_NONE: the node */
     enum bind_to bind;
-    struct strings genv, genvlist; /* NAME=value; NAME */
+    struct strings genv, genvlist; /* genv: NAME=value; genvlist: NAME */
     enum env_pass env_pass;
     const char *prefix; /* prefix of each line of output, with %r and %h; NULL: none */
     bool verbose, show_map, exit_codes;
     bool no_cleanup; /* a failed rank does not end the others; the exit status is that of the failed rank */
     bool recovery;   /* the other ranks are notified of a dead rank and continue */
     enum debug debug;
-    const char *debug_ranks; /* NULL: all */
-    bool keep_running;       /* without a reader of standard output */
+    const char *debug_ranks; /* NULL: all ranks */
+    bool keep_running;       /* do not end the job when the reader of standard output closes it */
     bool oversubscribe;      /* ranks may share cores, and no note is printed */
     const char *out_pattern, *err_pattern;
     const char *launcher; /* NULL: not given */
     const char *launcher_exec;
-    const char *network; /* NULL: all */
-    long fanout;         /* agents that one host starts; 0: all from here */
+    const char *network; /* NULL: all networks */
+    long fanout;         /* agents that a process starts itself (tree.h); 0: mpiexec starts all agents */
     long heartbeat;      /* seconds of silence after which a host is lost; 0: no heartbeats */
     long timeout;        /* seconds; 0: none */
     long hang_after;     /* seconds; 0: none */
-    long stdin_rank;     /* or STDIN_ALL, STDIN_NONE */
+    long stdin_rank;     /* rank that reads standard input; or STDIN_ALL, STDIN_NONE */
     long init_timeout;   /* seconds */
     long report_fd;  /* pipe to the mpiexec that started this one for a spawned job (spawned.h); 0: none */
     long notices_fd; /* file of the notices of that mpiexec; 0: none */
     long bell_fd;    /* eventfd that is written to after each notice */
-    struct strings preputs; /* key=value in the key-value space from the start */
+    struct strings preputs; /* key=value pairs that are in the PMI key-value space from the start */
     const char *
-        foreign; /* describes a program of another MPI library that may not contact this mpiexec; NULL: none */
+        /* a program of another MPI library that may not contact this mpiexec, for messages; NULL: none */
+        foreign;
 };
 
-/* Ends mpiexec with a sentence on any mistake, and after --help and --version. */
+/* Parses the command line. Ends mpiexec with a message on invalid input, and after --help and --version. */
 void options_parse(int argc, char **argv, struct options *out);
 
-/* For --help. */
+/* Prints the text of --help. */
 void options_help(void);
 
 /* The table of options, for tools/options-to-texts: completion and the manual page are made from it. */
 #define PRINT_OPTIONS_OPTION "--fishplate-print"
 void options_print_table(void);
 
-/* habits.c: one line about variables of other MPI libraries that are set and have no effect here. */
+/* Prints one line about variables of other MPI libraries that are set and have no effect here (habits.c). */
 void options_notice_foreign(const struct options *o, char *const *environment);
 
 #endif

@@ -1,5 +1,5 @@
-/* batch.c: see batch.h. PBS and LSF repeat a host for each of its slots; Grid Engine has one line for each host, with the number of
- * slots as its second word. The text comes from outside, so it is checked.
+/* batch.c: see batch.h. PBS and LSF repeat a host for each of its slots; Grid Engine has one line for each
+ * host, with the number of slots as its second word. The text comes from outside, so it is checked.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -14,15 +14,16 @@
 #include "cli/number.h"
 
 static const struct {
-    const char *system, *job, *file; /* variables: of the job's number, and of the file with its hosts */
-    bool counts;                     /* a line has the number of slots */
+    /* `job`, `file`: variables that hold the job's number and the path of its host file */
+    const char *system, *job, *file;
+    bool counts; /* each line contains a number of slots */
 } systems[] = {
     {"PBS", "PBS_JOBID", "PBS_NODEFILE", false},
     {"LSF", "LSB_JOBID", "LSB_DJOB_HOSTFILE", false},
     {"Grid Engine", "JOB_ID", "PE_HOSTFILE", true},
 };
 
-/* The system whose job this process belongs to; -1: none. */
+/* Returns the index of the batch system in whose job this process runs; -1: none. */
 static int batch_system(void)
 {
     for (unsigned i = 0; i < COUNT_OF(systems); i++) {

@@ -1,4 +1,5 @@
-/* batch.h: the hosts of a job of PBS, LSF or Grid Engine, from the file that each names in a variable. Slurm has no such file (slurm.h).
+/* batch.h: the hosts of a job of PBS, LSF or Grid Engine, from the host file that a variable of the batch
+ * system names. Slurm has no such file (slurm.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_BATCH_H
@@ -6,8 +7,8 @@
 
 #include <stdbool.h>
 
-/* Calls `add` for each host with its number of slots; `where` names file and line for messages. False: no
- * such job. */
+/* Calls `add` for each host with its number of slots; `where` names file and line for messages. False:
+ * this process is not in a job of these systems. */
 typedef void batch_add_fn(void *arg, const char *host, long slots, const char *where);
 bool batch_hosts(batch_add_fn *add, void *arg);
 

@@ -30,7 +30,7 @@ static void add_host(struct hosts *h, const char *name, long slots, bool counted
     h->v[h->n++] = (struct host){.name = xstrdup(name), .slots = (uint32_t)slots, .counted = counted};
 }
 
-/* "name", "name:4", "[::1]:4"; a bare IPv6 address has more than one colon and no slots. */
+/* Adds a host: "name", "name:4" or "[::1]:4"; a bare IPv6 address has more than one colon and no slots. */
 static void add_word(struct hosts *h, const char *word, const char *where, long slots)
 {
     char *name = xstrdup(word), *colon = strrchr(name, ':'), *at = name;
@@ -61,7 +61,7 @@ struct hostfile {
     const char *path;
 };
 
-/* `name`, `name:4`, `name slots=4`, `name max_slots=4`; a # begins a comment. */
+/* Adds the host of a line: `name`, `name:4`, `name slots=4`, `name max_slots=4`; a # begins a comment. */
 static void add_line(void *ctx, char *line, unsigned number)
 {
     const struct hostfile *f = ctx;
@@ -122,7 +122,7 @@ static void add_batch_host(void *hosts, const char *host, long slots, const char
     add_word(hosts, host, where, slots);
 }
 
-/* Without another list the hosts are those of the rank file, in its order. */
+/* Adds the hosts of the rank file, in its order; used if no other list names hosts. */
 static void add_hosts_of_ranks(struct hosts *h, const char *file)
 {
     for (uint32_t r = 0; h->ranks && r < h->ranks->n; r++) {

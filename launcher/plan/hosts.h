@@ -20,10 +20,11 @@ struct hosts {
     struct rankfile *ranks; /* -rankfile; else NULL */
 };
 
-/* From -hosts and -hostfile, or the job of Slurm, PBS, LSF or Grid Engine, or this machine with a slot per core. */
+/* Lists the hosts: from -hosts and -hostfile, else from the job of Slurm, PBS, LSF or Grid Engine, else
+ * from the rank file, else this machine with a slot per core. */
 void hosts_list(const struct options *o, struct hosts *out);
 
-/* The remote launcher: the user's choice, else srun inside a Slurm allocation, else ssh. */
+/* Returns the remote launcher: the user's choice, else srun inside a Slurm allocation, else ssh. */
 const char *hosts_launcher(const struct options *o, const struct hosts *h);
 
 /* Host and node of each rank. A node is a set of ranks that share memory: a host, or a virtual node of it
@@ -31,12 +32,12 @@ const char *hosts_launcher(const struct options *o, const struct hosts *h);
 struct layout {
     uint32_t size, nnodes;
     uint32_t *host_of, *node_of, *app_of; /* [size] */
-    uint32_t *local_rank;                 /* [size] among the ranks of its node */
+    uint32_t *local_rank;                 /* [size] index among the ranks of its node */
     uint32_t *node_size;                  /* [nnodes] */
-    char **slots;                         /* [size] of a rank file; NULL without one */
+    char **slots;                         /* [size] processors from a rank file; NULL without one */
 };
 
-/* MPI_UNIVERSE_SIZE: the user's value, else the slots; at least the number of ranks. */
+/* Returns MPI_UNIVERSE_SIZE: the user's value, else the slots; at least the number of ranks. */
 uint32_t hosts_universe(const struct options *o, const struct hosts *h, uint32_t size);
 
 void hosts_layout(const struct options *o, const struct hosts *h, struct layout *out);

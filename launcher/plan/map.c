@@ -1,5 +1,5 @@
 /* map.c: which rank runs where. First each rank is assigned to a bin (a host, or a virtual node of this one);
- * everything else is counted from that sequence.
+ * hosts, nodes and local ranks follow from the bins.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -24,7 +24,7 @@ static void fill_blocks(uint32_t size, uint32_t nbins, const uint32_t *share, ui
                 bin_of[r++] = b;
 }
 
-/* One rank to each bin in turn; bins that are full are passed over while others have room. */
+/* Assigns one rank to each bin in turn; full bins are skipped while others have room. */
 static void assign_round_robin(uint32_t size, uint32_t nbins, const uint32_t *share, uint32_t *bin_of)
 {
     uint32_t *used = xcalloc(nbins, sizeof(*used));
@@ -42,7 +42,7 @@ static void assign_round_robin(uint32_t size, uint32_t nbins, const uint32_t *sh
     free(used);
 }
 
-/* -rank-by: the same places with other numbers, one bin after the other or one rank of each in turn. */
+/* Applies -rank-by: keeps the number of ranks of each bin and renumbers them by bin or round-robin. */
 static void map_renumber_ranks(const struct options *o, uint32_t size, uint32_t nbins, uint32_t *bin_of)
 {
     uint32_t *count = xcalloc(nbins, sizeof(*count));
@@ -69,21 +69,21 @@ static void map_place_ranks(const struct options *o, uint32_t size, uint32_t nbi
     map_renumber_ranks(o, size, nbins, bin_of);
 }
 
-/* Ranks that a host takes: its slots are cores, of which a rank may want several. */
+/* Returns how many ranks a host can run: its slots are cores, of which each rank uses -cpus-per-rank. */
 static uint32_t map_host_capacity(const struct options *o, const struct host *h)
 {
     uint32_t per = o->cpus_per_rank > 1 ? (uint32_t)o->cpus_per_rank : 1;
     return h->slots / per > 0 ? h->slots / per : 1;
 }
 
-/* Ranks of each node that the user has chosen; 0: none. Sockets and so on are counted on this machine: the other hosts are
- * assumed to have as many. */
+/* Returns the ranks per node that the user requested; 0: not requested. Sockets and other units are
+ * counted on this machine; other hosts are assumed to have as many. */
 static uint32_t ranks_per_node(const struct options *o)
 {
     return o->ppr_unit <= BIND_NONE ? (uint32_t)o->ppn : (uint32_t)o->ppr * topo_count(o->ppr_unit);
 }
 
-/* How many ranks each bin takes per round. */
+/* Returns how many ranks each bin gets in one round of the assignment. */
 static uint32_t *map_bin_shares(const struct options *o, const struct hosts *h, uint32_t size, uint32_t nbins)
 {
     const uint32_t ppn = ranks_per_node(o);
@@ -117,7 +117,7 @@ static uint32_t count_ranks(const struct options *o, const struct hosts *h)
     return (uint32_t)size;
 }
 
-/* The note goes to terminals, files and pipes alike: logs of batch jobs are where a slow run is explained. */
+/* Prints a note if ranks share cores; also into files, because logs of batch jobs must explain a slow run. */
 static void notice_oversubscription(const struct options *o, const struct hosts *h, const struct layout *l)
 {
     bool listed = o->hosts.n || o->hostfile || slurm_is_allocation() || batch_is_allocation();
@@ -136,7 +136,7 @@ static void notice_oversubscription(const struct options *o, const struct hosts 
     free(count);
 }
 
-/* Nodes are numbered by first use, so that one without ranks does not count. */
+/* Numbers nodes in the order of their first rank, so that nodes without ranks get no number. */
 static void number_nodes(struct layout *l, const uint32_t *bin_of, uint32_t nbins)
 {
     uint32_t *number = xcalloc(nbins, sizeof(*number));

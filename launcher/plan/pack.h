@@ -11,7 +11,7 @@ void pack_u32(struct buf *out, uint32_t v);
 void pack_str(struct buf *out, const char *s);
 void pack_list(struct buf *out, char *const *list); /* ended by NULL */
 
-/* `bad` becomes true at the first field that is missing; later numbers are 0 and later strings empty. */
+/* A decoder. `bad` becomes true at the first missing field; later numbers are 0, later strings empty. */
 struct unpack {
     const char *at;
     size_t left;
@@ -22,7 +22,8 @@ uint32_t unpack_u32(struct unpack *r);
 char *unpack_str(struct unpack *r); /* allocated */
 char **unpack_list(struct unpack *r);
 
-/* How many items follow, each of at least `least` bytes; never more than there is room for. */
+/* Reads a number of items, each of at least `least` bytes; more than the remaining bytes can hold is an
+ * error. */
 uint32_t unpack_count(struct unpack *r, size_t least);
 
 #endif

@@ -15,15 +15,15 @@ enum stdin_from { STDIN_NULL, STDIN_PIPE, STDIN_INHERIT };
 
 struct app {
     char **argv;
-    char **env;      /* complete except for per-rank variables */
+    char **env;      /* the variables of all ranks; rankenv.c adds those of each rank */
     char *wdir;      /* working directory */
-    uint32_t number; /* MPI_APPNUM: several entries may be one program, with and without a debugger */
+    uint32_t number; /* MPI_APPNUM: a program has two entries if some ranks run it under a debugger */
 };
 
 struct place {
     uint32_t rank, app, node; /* node: index in the whole job */
     uint32_t local_rank, local_size;
-    int32_t vnode; /* -1: not virtual */
+    int32_t vnode; /* -1: not on a virtual node */
     uint32_t stdin_from;
     char *slots; /* processors from a rank file; "": none */
 };
@@ -47,10 +47,10 @@ struct plan {
 
 void plan_encode(const struct plan *p, struct buf *out);
 
-/* NULL when the bytes are not a plan. */
+/* Returns NULL if the bytes are not a valid plan. */
 struct plan *plan_decode(const char *data, size_t len);
 
-/* One that plan_decode made, or NULL. */
+/* Frees a plan from plan_decode; NULL is permitted. */
 void plan_free(struct plan *p);
 
 #endif

@@ -1,4 +1,4 @@
-/* rankfile.h: rank files as Open MPI's users write them: `rank N=host slot=LIST`, one line per rank.
+/* rankfile.h: parses rank files in the format of Open MPI: `rank N=host slot=LIST`, one line per rank.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_RANKFILE_H
@@ -9,11 +9,11 @@
 struct rankfile {
     const char *path;
     uint32_t n;   /* ranks 0 to n - 1 are all named */
-    char **host;  /* [n] a name, or "+n2": the third of the job's hosts */
-    char **slots; /* [n] topo_parse_slots() reads them on the host; "": not bound */
+    char **host;  /* [n] a host name, or "+n2": the host with index 2 in the host list */
+    char **slots; /* [n] processors, which the host parses by topo_parse_slots(); "": not bound */
 };
 
-/* Ends mpiexec with file and line if the file is not a rank file. */
+/* Reads a rank file; ends mpiexec with a message that names file and line if it is invalid. */
 struct rankfile *rankfile_read(const char *file);
 
 #endif

@@ -42,7 +42,7 @@ static bool expand_range(const char *prefix, const char *range, size_t len, cons
     return ok;
 }
 
-/* `head` is expanded already; `rest` may contain brackets. */
+/* Expands the brackets in `rest` and adds all names, each beginning with `head`. */
 static bool expand_item(const char *head, size_t head_len, const char *rest, unsigned most,
                         struct strings *out)
 {
@@ -84,7 +84,8 @@ bool slurm_expand(const char *list, unsigned most, struct strings *out)
     return out->n > 0;
 }
 
-/* The number for the next host from `8(x3),4`; *left hosts more have the same number. Returns 1 at the end of the text. */
+/* Returns the slots of the next host from `8(x3),4`; *left: further hosts with the same number. The last
+ * item repeats at the end of the text; an invalid item counts as 1. */
 static uint32_t next_count(const char **text, long *value, long *left)
 {
     if (*left > 0) {

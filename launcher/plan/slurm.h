@@ -10,12 +10,12 @@
 /* True inside a Slurm allocation. */
 bool slurm_is_allocation(void);
 
-/* Hosts of the allocation with their slots: tasks per node if set, else processors. */
+/* Lists the hosts of the allocation with their slots: tasks per node if set, else processors. */
 void slurm_hosts(struct hosts *out);
 
-#define SLURM_HOSTS_MAX (1u << 16) /* Slurm itself has no more nodes */
+#define SLURM_HOSTS_MAX (1u << 16) /* limit of Slurm's own nodes */
 
-/* Adds every name of a compressed list; false when it is not one or names more hosts than `most`. */
+/* Adds every name of a compressed list; false if the list is invalid or names more than `most` hosts. */
 bool slurm_expand(const char *list, unsigned most, struct strings *out);
 
 #endif

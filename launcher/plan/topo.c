@@ -1,5 +1,6 @@
-/* topo.c: groups the processors of our affinity mask into cores, L3 caches, NUMA nodes or sockets by the lists in
- * /sys/devices/system/cpu, and assigns the groups to ranks. Without sysfs every processor counts as a core.
+/* topo.c: groups the processors of our affinity mask into cores, L3 caches, NUMA nodes or sockets by the
+ * lists in /sys/devices/system/cpu, and assigns the groups to ranks. Without sysfs every processor counts as
+ * a core.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -31,7 +32,7 @@ static void cpus_read_allowed(struct cpus *s)
         cpus_set(s, 0);
 }
 
-/* "0-3,8,10-11" into a set. */
+/* Parses a list such as "0-3,8,10-11"; false if it is invalid. */
 static bool parse_list(const char *text, struct cpus *s)
 {
     memset(s, 0, sizeof(*s));
@@ -61,13 +62,13 @@ static bool read_list(const char *path, struct cpus *s)
     return parse_list(text, s);
 }
 
-/* The processors that share a core, a socket or a NUMA node with this one. */
+/* Reads the processors that share a core, L3 cache, NUMA node or socket (`bind`) with `cpu`. */
 static void topo_read_group(unsigned cpu, enum bind_to bind, struct cpus *s)
 {
     char path[128];
     bool found = false;
     if (bind == BIND_NUMA) {
-        /* cpuN/nodeM is a link; try the nodes in turn, machines have few. */
+        /* Try the node lists in turn, since machines have few nodes; cpuN has only a link to its node. */
         for (unsigned node = 0; node < 1024 && !found; node++) {
             snprintf(path, sizeof(path), "/sys/devices/system/node/node%u/cpulist", node);
             if (!read_list(path, s))
@@ -97,7 +98,7 @@ static void topo_read_group(unsigned cpu, enum bind_to bind, struct cpus *s)
     }
 }
 
-/* All groups within `within`, each cut to it; *out is allocated. */
+/* Lists the groups of one kind (cores, sockets ...), each restricted to `within`; *out is allocated. */
 static unsigned topo_list_groups(const struct cpus *within, enum bind_to bind, struct cpus **out)
 {
     struct cpus left = *within, *list = NULL;
@@ -135,7 +136,7 @@ unsigned topo_cores(void)
     return topo_count(BIND_CORE);
 }
 
-/* Groups reordered so that neighbours in the list are on different sockets. */
+/* Reorders the groups so that neighbours in the list are on different sockets. */
 static void topo_scatter_groups(struct cpus *list, unsigned n, const struct cpus *mask)
 {
     struct cpus *sockets, *out = xcalloc(n, sizeof(*out));
@@ -164,7 +165,7 @@ static void topo_scatter_groups(struct cpus *list, unsigned n, const struct cpus
     free(sockets);
 }
 
-/* The `i`th run of `per` cores; it begins again where they end. */
+/* Merges cores i * per to (i + 1) * per - 1 of the list into one set; the list wraps around. */
 static void topo_merge_cores(const struct cpus *list, unsigned n, uint32_t i, uint32_t per, struct cpus *out)
 {
     memset(out, 0, sizeof(*out));
@@ -173,7 +174,7 @@ static void topo_merge_cores(const struct cpus *list, unsigned n, uint32_t i, ui
             out->bits[w] |= list[((uint64_t)i * per + k) % n].bits[w];
 }
 
-/* The sets of `nranks` ranks that share the processors of `mask`. False: they are not bound. */
+/* Computes the sets of `nranks` ranks that share the processors of `mask`. False: the ranks are not bound. */
 static bool bind_ranks(const struct topo_request *q, const struct cpus *mask, uint32_t nranks,
                        struct cpus *sets, unsigned *short_of)
 {
@@ -193,7 +194,7 @@ static bool bind_ranks(const struct topo_request *q, const struct cpus *mask, ui
     if (q->scatter_sockets)
         topo_scatter_groups(list, n, mask);
     for (uint32_t i = 0; i < nranks; i++) {
-        /* Large groups take blocks of neighbouring ranks, unless they were to be scattered. */
+        /* Neighbouring ranks share a large group, unless the user requested -map-by socket. */
         bool block = bind >= BIND_L3 && !q->scatter_sockets;
         if (per > 0)
             topo_merge_cores(list, n, i, per, &sets[i]);
@@ -238,7 +239,8 @@ static void cpus_add(struct cpus *to, const struct cpus *from)
         to->bits[w] |= from->bits[w];
 }
 
-/* "3" or "3-5" or "*" of the groups of one kind within `within`; *text moves on. */
+/* Adds the groups that one item ("3", "3-5" or "*") of *text selects within `within`; advances *text.
+ * Returns NULL or an allocated error text. */
 static char *add_slots(const char **text, const struct cpus *within, enum bind_to unit, struct cpus *out)
 {
     struct cpus *list;
@@ -270,7 +272,7 @@ char *topo_parse_slots(const char *text, struct cpus *out)
     within = allowed;
     memset(out, 0, sizeof(*out));
     while (*text && !why) {
-        if (text[strcspn(text, ":,")] == ':') { /* the socket of the cores that follow */
+        if (text[strcspn(text, ":,")] == ':') { /* a socket number; the cores after the colon belong to it */
             memset(&within, 0, sizeof(within));
             why = add_slots(&text, &allowed, BIND_SOCKET, &within);
             if (!why && *text != ':')

@@ -33,19 +33,17 @@ struct topo_request {
     enum bind_to ppr_unit;
 };
 
-/*
- * One set per rank of this host, in the order of the plan, or NULL for no binding. Only processors in
- * our own affinity mask are ever used. By default ranks are bound to cores when there are at least two
- * of them and no more than cores. *short_of: if ranks have to share the cores (or hardware threads) that were
- * requested, how many there are; else 0.
- */
+/* Returns one set per rank of this host, in the order of the plan, or NULL for no binding. Sets contain
+ * only processors of our own affinity mask. By default ranks are bound to cores if there are at least two
+ * ranks and no more ranks than cores. *short_of: the number of cores (or hardware threads) if ranks have
+ * to share them although they were requested; else 0. */
 struct cpus *topo_bind(const struct topo_request *q, unsigned *short_of);
 
-/* Processors of a rank file's slots: "0", "0-3", "0,2" or "*" count the cores that this process may use, "1:0-2" and "1:*" the cores
- * of a socket, from 0. 0, or a text that states the mistake, for free(). */
+/* Parses the slots of a rank file: "0", "0-3", "0,2" or "*" count the cores that this process may use,
+ * "1:0-2" and "1:*" the cores of a socket, from 0. Returns NULL, or an allocated error text. */
 char *topo_parse_slots(const char *text, struct cpus *out);
 
-/* "0-3,8": for -v. */
+/* Formats a set as "0-3,8", for -verbose. */
 void topo_format(const struct cpus *set, char *out, size_t size);
 
 #endif

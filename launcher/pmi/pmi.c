@@ -23,12 +23,12 @@ struct client {
     bool inited, finalized, broken, ready;
     bool in_spawn;    /* between mcmd=spawn and endcmd */
     struct buf spawn; /* lines of the spawn request in progress */
-    long left;        /* programs of that request that have not arrived */
+    long left;        /* programs of the request whose endcmd has not arrived */
 };
 
 struct pmi {
     uint32_t size, universe, arrived;
-    uint32_t inited, finalized; /* how many */
+    uint32_t inited, finalized; /* number of ranks */
     const char *job;
     const uint32_t *app_of;
     const struct pmi_events *ev;
@@ -55,7 +55,7 @@ static void pmi_reply(const struct request *r, const char *fmt, ...)
     char *text = xvstrf(fmt, args);
     va_end(args);
     const size_t len = strlen(text);
-    text[len] = '\n'; /* in place of the terminator */
+    text[len] = '\n'; /* replaces the zero terminator */
     r->s->ev->reply(r->s->ctx, r->rank, text, len + 1);
     free(text);
 }
@@ -195,7 +195,7 @@ static void do_lookup(const struct request *r)
         pmi_reply(r, "cmd=lookup_result info=not_published rc=-1");
 }
 
-/* All programs are there. */
+/* Runs a spawn request after the lines of all its programs have arrived. */
 static void run_spawn(struct pmi *s, uint32_t rank)
 {
     struct client *c = &s->clients[rank];
@@ -212,7 +212,7 @@ static void run_spawn(struct pmi *s, uint32_t rank)
         pmi_reply(&(struct request){s, rank, &none}, "cmd=spawn_result rc=-1 msg=%s", text);
 }
 
-/* A line of a spawn request. A client sends the programs one after the other, and waits for one answer. */
+/* Stores a line of a spawn request. A client sends all programs, then waits for one reply. */
 static bool handle_spawn_line(struct pmi *s, uint32_t rank, const char *text)
 {
     struct client *c = &s->clients[rank];
@@ -275,12 +275,12 @@ static const struct {
     {"accuse", do_report_unreachable},
 };
 
-/* False when the line cannot be PMI-1. */
+/* Returns false if the line is not a PMI-1 command. */
 static bool handle_line(struct pmi *s, uint32_t rank, char *text)
 {
     struct client *c = &s->clients[rank];
     struct pmi_line line;
-    /* A spawn request is many lines, with free text in them; it ends with a line of its own. */
+    /* A spawn request has many lines of free text, and ends with the line "endcmd". */
     if (c->in_spawn)
         return handle_spawn_line(s, rank, text);
     if (strcmp(text, "mcmd=spawn") == 0) {

@@ -1,6 +1,6 @@
 /* agent.c: an agent. It runs the plan it receives through local.c and reports events as frames. It also
- * starts the agents below it in the tree and forwards their frames. When its connection to mpiexec ends
- * before the job does, it ends everything on this host and everything below.
+ * starts the agents below it in the tree and forwards their frames. If its connection to mpiexec ends before
+ * the job does, it ends all processes on this host and all agents below it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -23,7 +23,7 @@
 #include "local/pages.h"
 #include "remote/tree.h"
 
-#define HIGH_WATER (1024 * 1024) /* waits on the link: leave output in the ranks' pipes */
+#define HIGH_WATER (1024 * 1024) /* bytes queued on the link above which the output of ranks is not read */
 
 struct agent {
     struct loop loop;
@@ -36,7 +36,7 @@ struct agent {
     struct connection connection;
 };
 
-/* Everything that writes to the link stops while too much waits there: our ranks, and the hosts below. */
+/* Pauses the sources of frames, our ranks and the hosts below, while the link's queue is too long. */
 static void set_pause(struct agent *a)
 {
     bool pause = a->pause_requested || buf_size(&a->link.out) > HIGH_WATER;
@@ -47,14 +47,15 @@ static void set_pause(struct agent *a)
     a->paused = pause;
 }
 
-/* The agent ends in agent_on_closed, when its parent has read everything and closes. */
+/* Shuts down the sending side when all is sent. The agent ends in agent_on_closed, after its parent has
+ * read everything and closed the connection. */
 static void agent_end_if_done(struct agent *a)
 {
     if (a->done && (!a->tree || tree_count_unsettled(a->tree) == 0) && buf_size(&a->link.out) == 0)
         link_shutdown_send(&a->link);
 }
 
-/* Upwards, from one of our own ranks or about our host. */
+/* Sends a frame to mpiexec about one of our own ranks or about our host. */
 static void agent_send_frame(struct agent *a, enum frame type, uint32_t rank, const void *data, size_t len)
 {
     link_send(&a->link, &(struct frame_head){type, a->host, rank, len}, data);
@@ -118,7 +119,7 @@ static void agent_on_output_drained(void *ctx)
     agent_end_if_done(a);
 }
 
-/* A frame from a host below this one is forwarded upwards unchanged. */
+/* Forwards a frame from a host below this one upwards, unchanged. */
 static void agent_forward_frame(void *ctx, const struct frame_head *head, const char *data)
 {
     struct agent *a = ctx;
@@ -141,7 +142,7 @@ static void agent_report_bad_frame(struct agent *a, const char *what)
     a->loop.stop = true;
 }
 
-/* The first frame: this agent's host number and the hosts below it. */
+/* Handles the first frame: this agent's host number and the hosts below it. */
 static void start_tree(struct agent *a, const struct frame_head *head, const char *data)
 {
     static const struct tree_events events = {agent_forward_frame};
@@ -174,7 +175,7 @@ static void start_plan(struct agent *a, const char *data, size_t len)
     local_start(a->local);
 }
 
-/* For one of our own ranks, or all of them. */
+/* Handles a frame that is addressed to this host. */
 static void handle_own_frame(struct agent *a, const struct frame_head *head, const char *data)
 {
     uint32_t value = 0;
@@ -215,7 +216,7 @@ static void agent_on_frame(void *ctx, const struct frame_head *head, const char 
         tree_send(a->tree, head, data);
 }
 
-/* mpiexec has read the last frame, or its connection broke or never opened: the worker ends all ranks. */
+/* Called when mpiexec has read the last frame, or the connection broke: the worker then ends all ranks. */
 static void agent_on_closed(void *ctx, const char *why)
 {
     struct agent *a = ctx;
@@ -223,7 +224,7 @@ static void agent_on_closed(void *ctx, const char *why)
     a->loop.stop = true;
 }
 
-/* The remote shell passes on its own end; ranks get their signals from mpiexec. */
+/* Ends the agent if the remote shell that started it is ended. Ranks receive signals only by FRAME_SIGNAL. */
 static void agent_on_signal(void *ctx, int sig)
 {
     struct agent *a = ctx;

@@ -1,6 +1,6 @@
 /* agent.h: the part of mpiexec that runs on other hosts. It is the same program with a hidden option, started
- * by a remote shell. It connects back, proves that it knows the cookie it read from standard input, lets the
- * other end prove the same, and only then takes orders.
+ * by a remote shell. It connects back, proves that it knows the cookie it read from standard input, verifies
+ * that the other end knows it, and only then accepts frames.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_AGENT_H

@@ -1,8 +1,8 @@
-/* connect.c: connects to several addresses at the same time, because it is unknown in advance which network is
- * the right one. Addresses of this host itself are left out, because a process that answers there is on this
- * host; the loopback address is tried only when no other address reaches mpiexec, for agents on the same
- * machine. When the other end closes the connection the agent tries again, since too many callers (listener.c)
- * may have displaced it. An address whose process cannot prove itself is not tried again.
+/* connect.c: connects to several addresses at the same time, because it is unknown in advance which network
+ * is the right one. Addresses of this host itself are left out, because a process that answers there is on
+ * this host; the loopback address is tried only when no other address reaches mpiexec, for agents on the same
+ * machine. When the other end closes the connection the agent tries again, since too many callers
+ * (listener.c) may have displaced it. An address whose process cannot prove itself is not tried again.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -29,7 +29,7 @@ struct attempt {
     char address[64];
     enum attempt_state state;
     int fd;
-    uint64_t again_at; /* now_ms, of ATTEMPT_WAITS */
+    uint64_t again_at; /* time of the next try (now_ms) in state ATTEMPT_WAITS */
     struct hello hello;
     char in[FRAME_HEADER + GREETING_MAX];
     size_t got;
@@ -39,7 +39,7 @@ struct connector {
     struct attempt attempts[ADDRESSES_MAX];
     int n;
     const char *port, *cookie, *who;
-    bool stranger; /* a peer answered that does not know the cookie */
+    bool stranger; /* a process that does not know the cookie replied */
     char stranger_at[64];
     struct connection *out;
 };
@@ -63,7 +63,7 @@ static bool send_frame(int fd, enum frame type, const void *data, size_t len)
 {
     struct buf out = {0};
     link_frame(&out, &(struct frame_head){type, 0, 0, len}, data);
-    /* A new connection has room for one short message. */
+    /* The send buffer of a new connection has room for one short message. */
     bool ok = send(fd, buf_head(&out), buf_size(&out), MSG_NOSIGNAL) == (ssize_t)buf_size(&out);
     buf_free(&out);
     return ok;
@@ -90,7 +90,7 @@ static void attempt_send_hello(struct connector *c, struct attempt *a)
     buf_free(&hello);
 }
 
-/* Does the answer prove that the other end knows the cookie? */
+/* True if the challenge proves that the other end knows the cookie. */
 static bool attempt_check_challenge(const struct connector *c, const struct attempt *a,
                                     const struct frame_head *h, struct session *out)
 {
@@ -101,7 +101,7 @@ static bool attempt_check_challenge(const struct connector *c, const struct atte
     return secret_equal(challenge.code, out->mpiexec_code, sizeof(challenge.code));
 }
 
-/* True: this is the one. */
+/* Reads a part of the challenge. True: the other end is mpiexec, and the connection is in c->out. */
 static bool attempt_read_frame(struct connector *c, struct attempt *a)
 {
     struct frame_head h;
@@ -138,7 +138,7 @@ static bool attempt_read_frame(struct connector *c, struct attempt *a)
     return true;
 }
 
-/* Repeats calls that are due; returns the time to wait in ms, or -1 if no attempt is left. */
+/* Starts attempts that are due; returns the time to wait in ms, or -1 if no attempt is left. */
 static int connect_prepare_poll(struct connector *c, struct pollfd *p, uint64_t end)
 {
     uint64_t now = now_ms(), next = end;

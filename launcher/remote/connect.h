@@ -1,5 +1,5 @@
-/* connect.h: an agent connects to mpiexec, or to the agent above it: to all its addresses at once. The first one
- * that proves that it knows the cookie is used.
+/* connect.h: an agent connects to mpiexec, or to the agent above it: to all its addresses at once. The first
+ * one that proves that it knows the cookie is used.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_CONNECT_H

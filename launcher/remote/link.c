@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define PAYLOAD_MAX (64u << 20)
-#define BEATS       4 /* missed ones after which the other end is given up */
+#define BEATS       4 /* missed heartbeats after which the peer counts as lost */
 #define BEAT_MAX    (86400u * 1000 / BEATS)
 
 static void link_fail(struct link *k, const char *why)
@@ -29,7 +29,7 @@ static void link_write_queued(struct link *k)
 {
     const int error = k->w.fd >= 0 ? buf_write(&k->out, k->w.fd) : 0;
     if (error && error != EAGAIN)
-        buf_consume(&k->out, buf_size(&k->out)); /* the reading side will report the reason */
+        buf_consume(&k->out, buf_size(&k->out)); /* the read handler reports the error */
     loop_change(k->loop, &k->w, buf_size(&k->out) > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
@@ -52,8 +52,8 @@ enum link_parsed link_parse(const char *data, size_t size, size_t max, struct fr
     return size - FRAME_HEADER < len ? LINK_MORE : LINK_FRAME;
 }
 
-/* Counts missed beats instead of elapsed time: a process that was stopped or had no processor sees one late
- * beat, then reads the bytes that arrived in between, and does not give up its peers. */
+/* Counts missed heartbeats instead of elapsed time: a process that was stopped or had no processor sees
+ * one late timer, then reads the bytes that arrived in between, and does not declare its peers lost. */
 static void link_on_beat(void *ctx)
 {
     struct link *k = ctx;
@@ -67,7 +67,7 @@ static void link_on_beat(void *ctx)
         return;
     }
     loop_after(k->loop, &k->beat, k->beat_ms);
-    if (buf_size(&k->out) == 0) /* otherwise queued frames serve as a sign of life */
+    if (buf_size(&k->out) == 0) /* queued frames serve as a heartbeat */
         link_send_u32(k, FRAME_BEAT, 0, 0, k->beat_ms);
 }
 
@@ -79,7 +79,7 @@ static void start_heartbeat(struct link *k, uint32_t ms)
     k->beat_ms = ms;
     k->has_received = true;
     k->beat = (struct timer){.fn = link_on_beat, .ctx = k};
-    setsockopt(k->w.fd, SOL_SOCKET, SO_KEEPALIVE, &off, sizeof(off)); /* the beats are instead */
+    setsockopt(k->w.fd, SOL_SOCKET, SO_KEEPALIVE, &off, sizeof(off)); /* heartbeats replace TCP keepalive */
     link_on_beat(k);
 }
 
@@ -97,7 +97,7 @@ static void link_dispatch_frame(struct link *k, const struct frame_head *h, cons
         k->frame(k->ctx, h, data);
 }
 
-/* Hands out every whole frame. */
+/* Checks and dispatches every whole frame received. */
 static void dispatch_received_frames(struct link *k)
 {
     while (k->w.fd >= 0 && buf_size(&k->in) > 0) {
@@ -123,7 +123,7 @@ static void dispatch_received_frames(struct link *k)
     }
 }
 
-/* Limit of the bytes to read: from an unproved peer no more than one greeting. */
+/* Returns how many bytes to read: from a peer that has not proved itself no more than one greeting. */
 static size_t link_receive_limit(const struct link *k, size_t most)
 {
     size_t left = FRAME_HEADER + GREETING_MAX - buf_size(&k->in);
@@ -159,7 +159,7 @@ void link_open(struct link *k, struct loop *l, int fd)
     k->loop = l;
     k->w = (struct watch){.fd = -1, .fn = link_on_event, .ctx = k};
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-    /* Until beats start, TCP keepalive detects a dead host: first probe after ten seconds, three tries. */
+    /* Until heartbeats start, TCP keepalive detects a dead host: first probe after 10 s, three tries. */
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle, sizeof(idle));

@@ -16,30 +16,30 @@
 
 enum frame {
     /* up the tree: agent to mpiexec */
-    FRAME_HELLO = 1, /* proof.h: the three messages before anything else */
+    FRAME_HELLO = 1, /* first message of the proof (proof.h) */
     FRAME_PROOF,
-    FRAME_OUTPUT,      /* bytes; none: ended */
-    FRAME_ERROR,       /* bytes of standard error; none: ended */
+    FRAME_OUTPUT,      /* bytes of standard output; none: the stream has ended */
+    FRAME_ERROR,       /* bytes of standard error; none: the stream has ended */
     FRAME_STARTED,     /* process id, 4 bytes */
     FRAME_FAILED,      /* exit status, 4 bytes, and a sentence */
     FRAME_EXITED,      /* waitpid's status, 4 bytes */
-    FRAME_INPUT_TAKEN, /* nothing */
-    FRAME_DONE,        /* nothing: all of that host's ranks have ended */
-    FRAME_LOST,        /* a sentence: that host cannot be reached, or no longer */
+    FRAME_INPUT_TAKEN, /* no data: the rank has taken the last FRAME_INPUT */
+    FRAME_DONE,        /* no data: all ranks of that host have ended */
+    FRAME_LOST,        /* a sentence: why that host is unreachable */
     FRAME_PAGES,       /* reply to FRAME_QUERY: status pages of its ranks; rank: the query's number */
     /* down the tree: mpiexec to agent */
-    FRAME_CHALLENGE, /* proof.h */
+    FRAME_CHALLENGE, /* reply to FRAME_HELLO (proof.h) */
     FRAME_TREE,      /* tree.h: further hosts below this agent */
-    FRAME_PLAN,      /* plan.h */
+    FRAME_PLAN,      /* the encoded plan of that host (plan.h) */
     FRAME_INPUT,     /* bytes; none: end of file */
-    FRAME_SIGNAL,    /* number, 4 bytes */
-    FRAME_PAUSE,     /* 0 or 1, 4 bytes */
+    FRAME_SIGNAL,    /* signal number, 4 bytes */
+    FRAME_PAUSE,     /* 4 bytes, 1: stop reading the output of ranks, 0: continue */
     FRAME_QUERY,     /* no data: requests the status pages of that host; rank: the query's number */
-    FRAME_KILL,      /* nothing: end that rank */
-    FRAME_DIED,      /* the job's name: that rank of it died */
-    /* both */
-    FRAME_PMI,  /* bytes */
-    FRAME_BEAT, /* milliseconds from one to the next, 4 bytes: this end is there (link_start_heartbeat) */
+    FRAME_KILL,      /* no data: kill that rank */
+    FRAME_DIED,      /* 8 bytes, hash of a job's name: that rank of the job died */
+    /* both directions */
+    FRAME_PMI,  /* bytes of PMI-1 commands or replies */
+    FRAME_BEAT, /* heartbeat; 4 bytes: its interval in ms (link_start_heartbeat) */
     FRAME_LAST = FRAME_BEAT,
 };
 
@@ -59,32 +59,32 @@ struct link {
     struct loop *loop;
     struct watch w;
     struct buf in, out;
-    bool sealed; /* until then only short frames are accepted, and nothing but a greeting is sent */
+    bool sealed; /* both ends have proved themselves; before, only short frames are accepted */
     struct seal seal_in, seal_out;
     struct timer beat;
-    uint32_t beat_ms;  /* 0: none are sent, nor expected */
+    uint32_t beat_ms;  /* interval of heartbeats; 0: none are sent or expected */
     unsigned silent;   /* consecutive beat intervals without received data */
     bool has_received; /* data arrived since the last beat */
     void (*frame)(void *ctx, const struct frame_head *head, const char *data);
     void (*closed)(void *ctx, const char *why);
-    void (*drained)(void *ctx); /* nothing waits to be sent any more; may be NULL */
+    void (*drained)(void *ctx); /* all queued frames are sent; may be NULL */
     void *ctx;
 };
 
-/* The socket now belongs to the link. */
+/* Takes ownership of the socket. */
 void link_open(struct link *k, struct loop *l, int fd);
 void link_close(struct link *k);
 
-/* Sends no more frames; the peer closes when it has read everything, which closed() reports. Closing a link
- * with unread frames would make TCP send a reset, and data that the peer has not read would be lost. */
+/* Ends sending; the peer closes when it has read everything, which closed() reports. Closing a link with
+ * unread frames would make TCP send a reset, and data that the peer has not read would be lost. */
 void link_shutdown_send(struct link *k);
 
-/* The other end has proved itself: from now on every frame has its code. */
+/* Starts authentication: from now on every frame carries a code. Called when the peer has proved itself. */
 void link_seal(struct link *k, const uint8_t key_in[SHA256_SIZE], const uint8_t key_out[SHA256_SIZE]);
 
-/* From now on both ends send beats; a peer that is silent for `seconds` to 1.25 times `seconds` is given up.
- * This also detects a stopped process and a host that is cut off while data are in flight, which TCP alone
- * reports only after many minutes. Only on a sealed link; 0: no beats. */
+/* Starts heartbeats in both directions; a peer that is silent for `seconds` to 1.25 * `seconds` counts as
+ * lost. Heartbeats also detect a stopped process and a host that is cut off while data are in flight,
+ * which TCP alone reports only after many minutes. Only on a sealed link; 0: no heartbeats. */
 void link_start_heartbeat(struct link *k, uint32_t seconds);
 
 void link_send(struct link *k, const struct frame_head *head, const void *data);
@@ -94,7 +94,7 @@ void link_send_u32(struct link *k, enum frame type, uint32_t host, uint32_t rank
 void link_frame(struct buf *out, const struct frame_head *head, const void *data);
 void link_send_frames(struct link *k, struct buf *frames);
 
-/* The first four bytes of a frame as a number; false when there are fewer. */
+/* Reads the first four bytes of a frame as a number; false if there are fewer. */
 bool link_u32(const char *data, size_t len, uint32_t *out);
 
 /* Sends queued frames; blocks at most `ms` milliseconds. */

@@ -1,5 +1,5 @@
-/* listener.c: accepts the connections of agents. An agent that was disconnected because there were too many callers
- * (base/acceptor.h) connects again (connect.c).
+/* listener.c: accepts the connections of agents. An agent that was disconnected because there were too many
+ * callers (base/acceptor.h) connects again (connect.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -13,10 +13,10 @@
 
 #define GREETING_MS 10000
 #define CALLERS_MIN 64
-#define REST_MS     50 /* no file descriptor at all for a caller: try again after this time */
+#define REST_MS     50 /* ms to wait before accepting again if no file descriptor is free */
 
 struct caller {
-    struct acceptor_caller in; /* the list; first, so that it is the caller's address */
+    struct acceptor_caller in; /* list of the acceptor; first member: its pointer is cast to struct caller */
     struct listener *listener;
     struct link *link;
     bool greeted; /* has sent HELLO */
@@ -35,11 +35,12 @@ struct listener {
     int nsockets;
     char port[8];
     struct acceptor acceptor;
-    struct caller *gone; /* freed when nothing refers to them any more */
+    struct caller *gone; /* to be freed in a later iteration of the event loop */
     struct timer late, rest, sweep;
 };
 
-/* Watches must outlive the turn of the loop in which they are removed. */
+/* Frees removed callers in a later iteration of the event loop: the current one may refer to their
+ * watches. */
 static void listener_on_sweep(void *ctx)
 {
     struct listener *d = ctx;
@@ -108,7 +109,7 @@ static void verify_proof(struct caller *c, const char *data, size_t len)
 {
     struct listener *d = c->listener;
     struct link *k = c->link;
-    /* A second agent may have connected under that name in between. */
+    /* Another agent with the same name may have connected since HELLO. */
     if (len != SHA256_SIZE || !secret_equal(data, c->session.agent_code, SHA256_SIZE) ||
         !d->ev->expected(d->ctx, c->hello.who)) {
         listener_reject_caller(c);
@@ -168,7 +169,7 @@ static void listener_on_connection(void *ctx, uint32_t events)
         struct watch *w = &d->sockets[i];
         if (w->fd < 0 || acceptor_accept_pending(&d->acceptor, w->fd, now_ms()) == 0)
             continue;
-        /* The caller still waits: the loop would call this function again at once. */
+        /* The pending connection would make the loop call this function again at once; pause for REST_MS. */
         loop_change(d->loop, w, 0);
         loop_after(d->loop, &d->rest, REST_MS);
     }
@@ -191,7 +192,7 @@ struct listener *listener_open(struct loop *l, uint32_t agents, const char *at, 
 {
     struct listener *d = xcalloc(1, sizeof(*d));
     *d = (struct listener){.loop = l, .cookie = cookie, .ev = ev, .ctx = ctx};
-    /* An agent connects to all our addresses at once. */
+    /* An agent connects to all our addresses at once, so there are several callers per agent. */
     acceptor_open(&d->acceptor, CALLERS_MIN + (agents < 1 << 16 ? 4 * agents : 4u << 16), GREETING_MS,
                   &acceptor_ops, d);
     d->late = (struct timer){.fn = listener_on_timeout, .ctx = d};

@@ -11,19 +11,19 @@
 struct listener;
 
 struct listener_events {
-    /* Is an agent of that name waited for? */
+    /* True if an agent of that name has been started and has not connected yet. */
     bool (*expected)(void *ctx, const char *who);
     /* The agent has proved that it knows the cookie. The receiver now owns the link, and sets its events
      * before it returns. */
     void (*entered)(void *ctx, const char *who, const char *version, struct link *k);
 };
 
-/* For about `agents` agents that know this cookie, at these addresses of this host, separated by commas, or (NULL) at all. `cookie` must
- * stay. */
+/* Opens the listener for about `agents` agents that know this cookie. at: addresses of this host,
+ * separated by commas; NULL: all. `cookie` must stay valid. */
 struct listener *listener_open(struct loop *l, uint32_t agents, const char *at, const char *cookie,
                                const struct listener_events *ev, void *ctx);
 
-/* The number of the port, as text. */
+/* Returns the port number as text. */
 const char *listener_port(const struct listener *d);
 
 /* Stops accepting agents. */

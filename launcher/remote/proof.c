@@ -39,7 +39,7 @@ void proof_hello_encode(const struct hello *h, struct buf *out)
     buf_add(out, h->version, strlen(h->version) + 1);
 }
 
-/* One string with its end; NULL when it is not there, too long or empty. */
+/* Reads a zero-terminated string; returns its end, or NULL if it is missing, empty or too long. */
 static const char *parse_text(const char *at, const char *end, char *out, size_t size)
 {
     const char *zero = at < end ? memchr(at, '\0', (size_t)(end - at)) : NULL;
@@ -76,7 +76,7 @@ bool proof_challenge_decode(const char *data, size_t len, struct challenge *out)
     return true;
 }
 
-/* Labels are of different lengths or letters and end with their zero byte; the rest has fixed places. */
+/* Each field has a fixed size or ends with its zero byte, so that different inputs give different bytes. */
 static void proof_compute_code(const char *cookie, const char *label, const struct hello *h,
                                const uint8_t *mpiexec_nonce, uint8_t out[SHA256_SIZE])
 {

@@ -1,7 +1,7 @@
 /* proof.h: how mpiexec and an agent prove to each other that they know the cookie, without sending it. All
  * functions work on bytes only, without sockets or a clock, so that a test or a fuzzer can call them.
  *     agent -> mpiexec   HELLO      the agent's random number, who it is, its version
- *     mpiexec -> agent   CHALLENGE  mpiexec's random number, and a code that only a holder of the cookie can make
+ *     mpiexec -> agent   CHALLENGE  mpiexec's random number, and a code that proves knowledge of the cookie
  *     agent -> mpiexec   PROOF      the agent's code
  * Codes are HMAC-SHA-256 with the cookie as key, over a label, both random numbers and the whole HELLO. Each
  * side has its own label, so that neither can be sent its own code back. Each later frame carries a code made
@@ -36,7 +36,7 @@ struct session {
     uint8_t down[SHA256_SIZE], up[SHA256_SIZE]; /* keys of later frames, from mpiexec and from the agent */
 };
 
-/* Random bytes of the kernel; ends the process when there are none. */
+/* Fills `out` with random bytes of the kernel; ends the process if the kernel provides none. */
 void proof_random(void *out, size_t len);
 void proof_cookie(char cookie[COOKIE_LEN + 1]);
 
@@ -48,7 +48,7 @@ bool proof_challenge_decode(const char *data, size_t len, struct challenge *out)
 void proof_session(const char *cookie, const struct hello *h, const uint8_t mpiexec_nonce[NONCE_SIZE],
                    struct session *out);
 
-/* One direction of a connection. */
+/* Authentication of one direction of a connection: the key and the number of the next frame. */
 struct seal {
     struct hmac_sha256 keyed;
     uint64_t sequence;
@@ -56,11 +56,11 @@ struct seal {
 
 void seal_init(struct seal *s, const uint8_t key[SHA256_SIZE]);
 
-/* The code of the next frame. */
+/* Computes the code of the next frame. */
 void seal_compute_next(struct seal *s, const void *head, size_t head_len, const void *data, size_t len,
                        uint8_t out[SEAL_SIZE]);
 
-/* Is that the code of the next frame? */
+/* True if `code` is the code of the next frame. */
 bool seal_check(struct seal *s, const void *head, size_t head_len, const void *data, size_t len,
                 const void *code);
 

@@ -1,5 +1,5 @@
-/* remote.c: connects the job with the hosts of the tree: requests of the job become frames, reports of agents
- * become events of the job.
+/* remote.c: converts operations of the job to frames for the hosts of the tree, and frames of agents to
+ * events of the job.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -26,7 +26,7 @@ struct remote {
     struct tree *tree;
 };
 
-/* Operations of struct host_ops, sent as frames. */
+/* Operations of struct host_ops: each sends a frame. */
 
 static void send_pmi(void *impl, uint32_t rank, const char *data, size_t len)
 {
@@ -78,7 +78,7 @@ static void send_death_notice(void *impl, uint64_t world, uint32_t rank)
 static const struct host_ops remote_ops = {send_pmi, send_input, send_signal,       send_pause,
                                            NULL,     send_query, send_death_notice, send_kill};
 
-/* Frames that agents send. */
+/* Handling frames from agents. */
 
 static bool remote_has_rank(const struct job *j, uint32_t rank, uint32_t host)
 {
@@ -122,7 +122,8 @@ static void remote_on_rank(struct job_host *host, const struct frame_head *head,
 static void remote_on_frame(void *ctx, const struct frame_head *head, const char *data)
 {
     struct remote *r = ctx;
-    struct job_host *host = &r->job->hosts[head->host]; /* the tree knows only numbers that we gave it */
+    /* head->host is valid: the tree contains only numbers of this job's hosts */
+    struct job_host *host = &r->job->hosts[head->host];
     if (head->type == FRAME_DONE) {
         job_on_host_done(host);
     } else if (head->type == FRAME_LOST) {

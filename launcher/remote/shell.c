@@ -26,7 +26,7 @@ const char *shell_name(const struct shell *s)
     return *s->command ? s->command : shell_starts_all_hosts(s) ? "srun" : s->launcher;
 }
 
-/* A remote shell hands its words to another shell, so unusual ones are quoted. */
+/* Quotes a word if needed: a remote shell passes its arguments to another shell. */
 static char *shell_quote_word(const char *word)
 {
     struct buf b = {0};
@@ -43,7 +43,8 @@ static char *shell_quote_word(const char *word)
     return b.data;
 }
 
-/* One task on each node; the allocation's other steps may be there, and ranks are bound by us. */
+/* Builds srun's command: one task on each node. --overlap permits other job steps; --cpu-bind=none,
+ * because mpiexec binds the ranks itself. */
 static void build_srun_command(char *const *hosts, uint32_t n, struct strings *words)
 {
     static const char *const fixed[] = {"srun",
@@ -72,7 +73,7 @@ static void build_srun_command(char *const *hosts, uint32_t n, struct strings *w
     buf_free(&list);
 }
 
-/* The command that runs its further words there; false when it has no words. */
+/* Builds the command to which the agent's command line is appended; false if -launcher-exec is empty. */
 static bool build_shell_command(const struct shell *s, char *const *hosts, uint32_t n, struct strings *words)
 {
     if (shell_starts_all_hosts(s)) {
@@ -86,7 +87,7 @@ static bool build_shell_command(const struct shell *s, char *const *hosts, uint3
     if (words->n == 0)
         return false;
     if (!*s->command && strcmp(s->launcher, "ssh") == 0) {
-        /* No terminal is available for a password. */
+        /* The remote shell has no terminal to ask for a password. */
         strings_add(words, "-x");
         strings_add(words, "-oBatchMode=yes");
     }
@@ -111,7 +112,7 @@ pid_t shell_start_agent(const struct shell *s, char *const *hosts, uint32_t n, c
     pid_t pid = -1;
     if (path && pipe2(in, O_CLOEXEC) == 0) {
         ssize_t sent = write(in[1], secret, strlen(secret));
-        (void)sent; /* an empty pipe has room */
+        (void)sent; /* an empty pipe has room for the cookie */
         close(in[1]);
         struct spawn sp = {.path = path, .argv = all.v, .env = environ, .in = in[0], .out = 2, .err = 2};
         pid = spawn_process(&sp, NULL);

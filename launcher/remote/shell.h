@@ -9,16 +9,16 @@
 
 #include "core/util.h"
 
-/* How other hosts are reached: the user's choice, the same on every host. */
+/* The remote shell that starts agents: the user's choice, the same on every host. */
 struct shell {
     char *launcher; /* ssh, rsh or slurm */
     char *command;  /* -launcher-exec; "": none */
 };
 
-/* One command starts the agents of all hosts, which then identify their hosts by name. */
+/* True if one command starts the agents of all hosts, which then identify their hosts by name. */
 bool shell_starts_all_hosts(const struct shell *s);
 
-/* The launcher's name in messages. */
+/* Returns the launcher's name for messages. */
 const char *shell_name(const struct shell *s);
 
 /* Runs this program on the host with these arguments; with Slurm, on all `n` hosts. The child reads `secret`

@@ -1,5 +1,5 @@
-/* tree.c: starts agents and forwards frames to them and from them. Nothing is sent to an agent before it has
- * proved that it is the one that was started (listener.h).
+/* tree.c: starts agents and forwards frames to and from them. No frame is sent to an agent before it has
+ * proved that this process started it (listener.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -19,14 +19,14 @@
 #include "remote/listener.h"
 #include "plan/pack.h"
 
-/* An agent started by this process: responsible for `n` hosts from index `at` on, its own first. */
+/* An agent started by this process: responsible for the `n` hosts from index `at`, its own first. */
 struct child {
     struct tree *tree;
     uint32_t at, n;
-    struct link *link; /* NULL until it has called and proved itself */
+    struct link *link; /* NULL until the agent has connected and proved itself */
     pid_t shell;
     struct buf early; /* frames queued before the agent connected */
-    bool closed;      /* its hosts are settled: nothing more is sent there */
+    bool closed;      /* all its hosts are done or lost: no frames are sent to it */
 };
 
 struct tree {
@@ -145,7 +145,8 @@ static void tree_report_host_state(struct tree *t, uint32_t place, enum frame ty
 static void finish_child_hosts(struct child *c, enum frame type, const char *why)
 {
     struct tree *t = c->tree;
-    bool own = !t->settled[c->at]; /* its first host is the one that something happened to */
+    /* true: the first host itself is lost; false: only its agent, after the host was done */
+    bool own = !t->settled[c->at];
     c->closed = true;
     buf_free(&c->early);
     tree_report_host_state(t, c->at, type, why);
@@ -175,7 +176,7 @@ void tree_send(struct tree *t, const struct frame_head *head, const void *data)
     } else if (head->type != FRAME_SIGNAL) {
         link_frame(&c->early, head, data);
     } else if (link_u32(data, head->len, &sig) && is_terminating_signal((int)sig)) {
-        /* It has no ranks yet and must not get any. */
+        /* The agent has not connected: end its remote shell, so that it never starts ranks. */
         pid_t shell = c->shell > 0 ? c->shell : t->shell;
         if (shell > 0)
             kill(-shell, SIGTERM);
@@ -209,7 +210,8 @@ static void handle_child_frame(struct child *c, const struct frame_head *head, c
     free(why);
 }
 
-/* An agent knows its host's number, or where one command started all of them, its name. */
+/* Finds the child by the name that its agent sent: the host's number, or its node name if one command
+ * started all agents. */
 static struct child *find_child(struct tree *t, const char *who)
 {
     for (uint32_t i = 0; i < t->nchildren; i++) {
@@ -308,7 +310,7 @@ void tree_child_ended(struct tree *t, pid_t pid, int status)
         if (!all && c->shell != pid)
             continue;
         c->shell = 0;
-        /* One that leaves the agent in the background and ends well is no failure. */
+        /* A remote shell that exits with status 0 may have left the agent running in the background. */
         if (c->link || c->closed || status == 0)
             continue;
         char *how = WIFSIGNALED(status) ? xstrf("was killed by signal %d", WTERMSIG(status))
@@ -347,7 +349,7 @@ static void start_agent(struct tree *t, struct child *c)
         c->shell = pid;
 }
 
-/* Runs of nearly equal length, one for each child. */
+/* Divides the hosts into consecutive ranges of nearly equal length, one for each child. */
 static void tree_divide_hosts(struct tree *t)
 {
     const struct tree_spec *s = t->spec;
@@ -361,10 +363,10 @@ static void tree_divide_hosts(struct tree *t)
     }
 }
 
-/* Determines the addresses to which agents connect. True: all addresses of this host, because no better choice is known. */
+/* Determines the addresses to which agents connect. True: listen at all addresses of this host. */
 static bool tree_find_addresses(struct tree *t)
 {
-    enum { LOOKUPS_MAX = 256 }; /* one after the other, before an agent is started */
+    enum { LOOKUPS_MAX = 256 }; /* name lookups are sequential and delay the start of agents */
     char *hosts[LOOKUPS_MAX];
     const struct tree_spec *s = t->spec;
     const bool any = strcmp(s->network, "any") == 0;

@@ -38,7 +38,7 @@ struct side {
     struct ibv_qp *qp;
     struct ibv_mr *mr;
     struct addr peer;
-    char *buf; /* [0,64) out, [64,128) in */
+    char *buf; /* bytes 0-63: data to send; bytes 64-127: received data */
 };
 
 static void lat_require(int ok, const char *what)
@@ -64,7 +64,8 @@ static void lat_pin_core(int cpu)
     sched_setaffinity(0, sizeof(s), &s);
 }
 
-/* Forks the two processes of the benchmark, a server and a client, each pinned to a core. Both return. */
+/* Forks the benchmark's two processes, server and client, each pinned to a core. Returns in both
+ * processes. */
 static int lat_fork_pair(int pair[2])
 {
     lat_require(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair), "socketpair");

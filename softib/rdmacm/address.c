@@ -75,7 +75,7 @@ static bool address_find_first_of_node(uint32_t node, struct softib_address *out
     struct softib_address a;
     bool found = false;
     for (uint32_t i = 0; softib_address_get(i, &a); i++) {
-        /* Programs for RoCE expect IPv4 entries. */
+        /* Skips IPv6 addresses: programs for RoCE expect an IPv4 address. */
         if (a.node != node || !IN6_IS_ADDR_V4MAPPED(&a.ip) || !device_find_by_guid(a.node_guid))
             continue;
         if (!found || (!address_port_up(out) && address_port_up(&a)))
@@ -122,7 +122,7 @@ bool address_of_gid(const uint8_t gid[16], uint16_t lid, uint32_t gid_index, str
     return false;
 }
 
-/* True if packets can be sent from one to the other: same type of network, and GIDs of the same version. */
+/* True if packets can be sent from port a to port b: same type of network, and GIDs of the same version. */
 static bool same_network(const struct softib_address *a, const struct softib_address *b)
 {
     return a->ethernet == b->ethernet && a->vlan == b->vlan &&
@@ -130,8 +130,8 @@ static bool same_network(const struct softib_address *a, const struct softib_add
                                 IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)b->gid));
 }
 
-/* Cost of a local port as source for `there`; best are a port that is up, the destination port itself, a
- * port with the same number. */
+/* Distance of the local port `a` from the port `there`; 0 is best. A port that is down counts most, then a
+ * port other than `there` itself, then a port with another number. */
 static unsigned address_distance(const struct softib_address *a, const struct softib_address *there)
 {
     return (address_port_up(a) ? 0 : 8) + (there && a->lid != there->lid ? 4 : 0) +
@@ -195,7 +195,7 @@ static int address_resolve(struct cm_id *p, const struct sockaddr *src, const st
     }
     if (!from.port)
         from.port = address_ephemeral_port();
-    /* As with sockets, a connection to an address of the own machine has the same source address. */
+    /* As with sockets, a connection to an address of this machine has that address as its source. */
     if (from.any)
         from.ip = p->has_there && p->there.lid == p->here.lid ? dst->ip : p->here.ip;
     address_write(&route->src_storage, IN6_IS_ADDR_V4MAPPED(&from.ip) ? AF_INET : AF_INET6, &from.ip,
@@ -236,7 +236,7 @@ void path_fill(struct cm_id *p)
                                   .reversible = 1,
                                   .numb_path = 1,
                                   .hop_limit = p->here.ethernet ? 64 : 0,
-                                  .mtu_selector = 2, /* exactly */
+                                  .mtu_selector = 2, /* 2: exactly this value */
                                   .mtu = (uint8_t)attr.active_mtu,
                                   .rate_selector = 2,
                                   .rate = IBV_RATE_100_GBPS,

@@ -109,7 +109,7 @@ struct cm_event *channel_report(struct cm_id *p, enum rdma_cm_event_type type, i
     return e;
 }
 
-/* Removes the events of an identifier from its channel's queue, in order. */
+/* Removes the events of an identifier from its channel's queue and returns them in order. */
 static struct cm_event *channel_take_events(struct cm_id *p)
 {
     struct cm_channel *c = channel_of(p);
@@ -222,8 +222,8 @@ static void channel_handle_watch(struct cm_watch *w)
     }
 }
 
-/* Handles ready descriptors and returns the next event; NULL: none. Handles one descriptor at a time,
- * since that may close others. */
+/* Handles ready descriptors and returns the next event; NULL: none. Handles one descriptor at a time, since
+ * handling a descriptor may close others. */
 static struct cm_event *fetch_next_event(struct cm_channel *c)
 {
     struct epoll_event ep;

@@ -20,7 +20,7 @@
 #define CM_BACKLOG_MAX         1024
 #define CM_UNPROVED_MAX        128   /* limit of a listener's connections whose request has not arrived */
 #define CM_UNPROVED_MS         10000 /* time limit for the request to arrive */
-#define CM_DEFAULT_ACK_TIMEOUT 18    /* 1.07 s */
+#define CM_DEFAULT_ACK_TIMEOUT 18    /* 4.096 us * 2^18 = 1.07 s */
 
 /* Reasons of rejects, with the numbers of the InfiniBand specification. */
 enum cm_reject {
@@ -39,7 +39,7 @@ enum cm_state {
     CM_CONNECTING, /* active: the request was sent */
     CM_RESPONDED,  /* active, without a QP in the identifier: the program must call rdma_establish */
     CM_UNPROVED,   /* passive: connected, but its request has not arrived; not reported to the program */
-    CM_REQUESTED,  /* passive: rdma_accept or rdma_reject comes next */
+    CM_REQUESTED,  /* passive: the program must call rdma_accept or rdma_reject */
     CM_ACCEPTED,   /* passive: the active side has not confirmed the connection */
     CM_CONNECTED,
     CM_ENDED, /* disconnected, rejected, failed */
@@ -55,14 +55,14 @@ struct cm_watch {
 };
 
 struct cm_event {
-    struct rdma_cm_event e; /* first: the program holds this part */
+    struct rdma_cm_event e; /* first member: the program has a pointer to `e` */
     struct cm_id *counted;  /* identifier that is not destroyed before the event is acknowledged, or NULL */
     struct cm_event *next;
     uint8_t private_data[CM_PRIVATE_MAX];
 };
 
 struct cm_channel {
-    struct rdma_event_channel channel; /* first */
+    struct rdma_event_channel channel; /* first member: the program has a pointer to `channel` */
     struct cm_watch queue;             /* an eventfd, readable while `first` is not NULL */
     int spare; /* a reserve descriptor, closed when no others are free: see listen.c */
     struct cm_event *first, **last;
@@ -87,27 +87,27 @@ struct cm_device {
 };
 
 struct cm_id {
-    struct rdma_cm_id id; /* first: the program holds this part */
+    struct rdma_cm_id id; /* first member: the program has a pointer to `id` */
     bool synchronous;     /* the identifier has its own channel */
     enum cm_state state;
     struct cm_device *device;
-    struct softib_address here, there; /* `here` is set when `device` is */
+    struct softib_address here, there; /* local and remote address; `here` is valid if `device` is set */
     bool has_there;
 
     struct cm_link link;
     struct cm_watch link_watch, timer;
     struct cm_watch *listen; /* the sockets bound to its port number */
-    unsigned listens;        /* their number */
+    unsigned listens;        /* number of sockets in `listen` */
     bool bound;
 
-    unsigned attempt;       /* of a caller: number of names or addresses of the service tried so far */
+    unsigned attempt;       /* active: number of names or addresses of the service tried so far */
     struct cm_id *listener; /* of an identifier in state CM_UNPROVED */
-    struct cm_id *unproved; /* of a listener: list of its identifiers in that state */
+    struct cm_id *unproved; /* of a listener: list of its identifiers in state CM_UNPROVED */
     struct cm_id *unproved_next;
     unsigned unproved_count;
 
     struct message peer;          /* the request (passive side) or the reply (active side) of the peer */
-    struct rdma_conn_param param; /* of the program, limited to the resources of the device */
+    struct rdma_conn_param param; /* the program's parameters, limited to the resources of the device */
     uint32_t qp_num, psn, qkey;
     uint8_t ack_timeout, tos;
     bool reuse_addr, own_send_cq, own_recv_cq, own_srq_cq;
@@ -115,29 +115,28 @@ struct cm_id {
     struct ibv_sa_path_rec path;
 
     struct cm_group *groups;
-    struct ibv_qp_init_attr ep_attr; /* for the QPs of requests: rdma_create_ep */
+    struct ibv_qp_init_attr ep_attr; /* of rdma_create_ep: for the QPs of incoming requests */
     bool has_ep_attr;
     struct ibv_pd *ep_pd;
     void *ep_connect;
     size_t ep_connect_len;
 
-    unsigned unacked; /* events that the program has fetched */
+    unsigned unacked; /* events that the program has fetched and not acknowledged */
 };
 
 extern pthread_mutex_t cm_lock;
 extern pthread_cond_t cm_acked;
 
-/* Sets errno and returns -1. */
 int cm_return_error(int error);
 
-/* device.c */
-bool device_init(void); /* joins the fabric and opens the adapters, once; false with errno */
+/* defined in device.c */
+bool device_init(void); /* once: joins the fabric, opens the adapters; false with errno */
 const struct softib_place *device_get_place(void);
 struct cm_device *device_find_by_guid(uint64_t node_guid);
 struct ibv_pd *device_pd(struct cm_device *d);
 struct ibv_xrcd *device_xrcd(struct cm_device *d);
 
-/* address.c */
+/* defined in address.c */
 struct cm_address {
     struct in6_addr ip; /* IPv4 is mapped */
     uint16_t port;
@@ -153,37 +152,37 @@ bool address_choose_source(const struct softib_address *there, struct softib_add
 bool address_port_up(const struct softib_address *a);
 void id_bind_device(struct cm_id *p, const struct softib_address *here);
 uint16_t address_ephemeral_port(void);
-void path_fill(struct cm_id *p); /* route.path_rec */
+void path_fill(struct cm_id *p); /* fills p->id.route.path_rec */
 
-/* channel.c */
+/* defined in channel.c */
 bool channel_add(struct cm_channel *c, struct cm_watch *w, uint32_t events);
-void channel_remove(struct cm_channel *c, struct cm_watch *w); /* and closes it */
+void channel_remove(struct cm_channel *c, struct cm_watch *w); /* removes the descriptor and closes it */
 /* Queues an event; NULL with errno: no memory. */
 struct cm_event *channel_report(struct cm_id *p, enum rdma_cm_event_type type, int status);
-void channel_discard_events(struct cm_id *p);         /* drops the queued events of an identifier */
-void channel_set_timer(struct cm_id *p, unsigned ms); /* 0: none */
+void channel_discard_events(struct cm_id *p);
+void channel_set_timer(struct cm_id *p, unsigned ms); /* 0: stops the timer */
 int id_wait(struct cm_id *p); /* waits for the event of a call on a synchronous identifier */
 static inline struct cm_channel *channel_of(struct cm_id *p)
 {
     return (struct cm_channel *)(void *)p->id.channel;
 }
 
-/* id.c */
+/* defined in id.c */
 struct cm_id *id_new(struct cm_channel *c, void *context, enum rdma_port_space ps);
 void id_free(struct cm_id *p); /* closes its sockets and drops its events; the lock is held */
 int id_make_synchronous(struct cm_id *p);
 
-/* listen.c */
+/* defined in listen.c */
 int listen_bind(struct cm_id *p, const struct cm_address *a);
 void listen_close(struct cm_id *p);
 void listen_ready(struct cm_watch *w);
-void listen_remove_unproved(struct cm_id *p); /* removes it from its listener's list */
+void listen_remove_unproved(struct cm_id *p); /* removes p from its listener's list */
 
 /* connect.c: handlers for a socket that is ready and for a timer that has expired */
 void connect_link_ready(struct cm_id *p);
 void connect_handle_timeout(struct cm_id *p);
 
-/* qp.c */
+/* defined in qp.c */
 int qp_ready_to_send(struct cm_id *p); /* connects the QP of p to p->peer */
 void qp_to_error(struct cm_id *p);
 void qp_ah_attr(const struct cm_id *p, struct ibv_ah_attr *out); /* attributes of the path to p->there */
@@ -192,7 +191,7 @@ static inline bool id_is_datagram(const struct cm_id *p)
     return p->id.ps == RDMA_PS_UDP || p->id.ps == RDMA_PS_IPOIB;
 }
 
-/* multicast.c */
+/* defined in multicast.c */
 void multicast_leave_all(struct cm_id *p);
 void multicast_detach_all(struct cm_id *p);
 

@@ -33,7 +33,8 @@ static void copy_private(struct cm_event *e, const struct message *m, const void
     *length = (uint8_t)limit;
 }
 
-/* Fills the event from the peer's message; responder resources and initiator depth are exchanged. */
+/* Fills the event from the peer's message: its initiator depth becomes responder resources, and vice
+ * versa. */
 static void report_peer(struct cm_id *p, struct cm_event *e, const struct message *m)
 {
     struct rdma_conn_param *conn = &e->e.param.conn;
@@ -126,7 +127,7 @@ static void connect_reject(struct cm_id *p, uint32_t reason, const void *data, u
     connect_close_link(p);
 }
 
-/* Sets the connection parameters, limited to what the adapter has. Returns false if the program requests
+/* Sets the connection parameters, limited to the adapter's maximum. Returns false if the program requests
  * more. */
 static bool set_conn_param(struct cm_id *p, const struct rdma_conn_param *given,
                            const struct rdma_conn_param *fallback)
@@ -147,8 +148,8 @@ static bool set_conn_param(struct cm_id *p, const struct rdma_conn_param *given,
     return true;
 }
 
-/* Tries the next Unix socket at which the service may listen: first the address that the program named,
- * then any address. */
+/* Tries the next Unix socket at which the service may listen: first the socket bound to the requested
+ * address, then the socket bound to all addresses. */
 static bool attempt_unix(struct cm_id *p, const struct cm_address *to)
 {
     for (; p->attempt < 2;) {
@@ -203,7 +204,7 @@ static bool attempt_tcp(struct cm_id *p, const struct cm_address *to)
 
 static struct message *connect_request_buffer(struct cm_id *p)
 {
-    return &p->peer; /* until the reply arrives */
+    return &p->peer; /* the reply overwrites the request */
 }
 
 /* Starts the next connection attempt. Returns false with errno if no address is left. */
@@ -224,7 +225,7 @@ static void report_unreachable(struct cm_id *p, int error)
     if (error == ECONNREFUSED && !id_is_datagram(p))
         channel_report(p, RDMA_CM_EVENT_REJECTED, CM_REJECT_INVALID_SERVICE);
     else if ((error == EAGAIN || error == ECONNRESET) &&
-             !id_is_datagram(p)) /* the backlog is full, or the service stopped listening */
+             !id_is_datagram(p)) /* the backlog is full, or the service has stopped listening */
         channel_report(p, RDMA_CM_EVENT_REJECTED, CM_REJECT_CONSUMER);
     else
         channel_report(p, RDMA_CM_EVENT_UNREACHABLE, -error);
@@ -282,8 +283,8 @@ static int accept_request(struct cm_id *p, const struct rdma_conn_param *given)
     if (error)
         return error;
     connect_fill_message(p, MESSAGE_REPLY, &m);
-    send_private(p, &m, length ? given->private_data : NULL,
-                 length); /* if the caller has closed the connection, that is reported later */
+    /* If the caller has closed the connection, an event reports it later. */
+    send_private(p, &m, length ? given->private_data : NULL, length);
     p->state = id_is_datagram(p) ? CM_CONNECTED : CM_ACCEPTED;
     if (p->state == CM_ACCEPTED)
         channel_set_timer(p, answer_timeout_ms());
@@ -334,7 +335,7 @@ SOFTIB_API int rdma_establish(struct rdma_cm_id *id)
     return legal ? 0 : cm_return_error(EINVAL);
 }
 
-/* The event of the disconnecting side is reported immediately, without an answer of the peer. */
+/* The event of the disconnecting side is reported immediately, before the peer answers. */
 SOFTIB_API int rdma_disconnect(struct rdma_cm_id *id)
 {
     struct cm_id *p = CM_OF(id);
@@ -449,7 +450,6 @@ static void connect_handle_reject(struct cm_id *p, const struct message *m)
         report_peer(p, e, m);
 }
 
-/* Handles the loss of the connection, by state. */
 static void handle_link_loss(struct cm_id *p, int error)
 {
     const enum cm_state was = p->state;

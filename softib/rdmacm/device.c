@@ -22,7 +22,7 @@ static void open_all_devices(void)
         if (!d->verbs)
             continue;
         d->guid = ibv_get_device_guid(list[i]);
-        /* The end of a barrier network has no ports. */
+        /* Skips the device of the barrier network, which has no ports. */
         if (!ibv_query_device(d->verbs, &d->attr) && d->attr.phys_port_cnt)
             device_count++;
         else

@@ -43,7 +43,7 @@ static int endpoint_look_up(const char *node, const char *service, const struct 
         return 0;
     if (hints->ai_flags & RAI_FAMILY && hints->ai_family != AF_INET && hints->ai_family != AF_INET6)
         return EAI_FAMILY;
-    /* Without a family: IPv4 if there is such an address. */
+    /* If the hints name no address family, an IPv4 address is preferred. */
     int error = 0;
     if (want.ai_family == AF_UNSPEC) {
         want.ai_family = AF_INET;
@@ -194,8 +194,8 @@ SOFTIB_API void rdma_destroy_ep(struct rdma_cm_id *id)
     rdma_destroy_id(id);
 }
 
-/* Makes the new identifier of a connection request independent of the listening one. It owns the event,
- * which may exist longer than the listener. */
+/* Makes the new identifier of a connection request independent of the listening one. The new identifier owns
+ * the event, which may exist longer than the listener. */
 static int endpoint_adopt_id(struct rdma_cm_event *e)
 {
     struct cm_event *event = (struct cm_event *)(void *)e;
@@ -225,7 +225,7 @@ SOFTIB_API int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **i
     if (rdma_get_cm_event(listen->channel, &e))
         return -1;
     if (e->event != RDMA_CM_EVENT_CONNECT_REQUEST) {
-        /* A request that was withdrawn before the program fetched it: frees its identifier. */
+        /* The caller withdrew the request before the program fetched the event: frees the identifier. */
         rdma_ack_cm_event(e);
         return cm_return_error(EINVAL);
     }

@@ -59,8 +59,8 @@ void link_init(struct cm_link *l, int fd, bool tcp, bool caller, bool connecting
     const int one = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     link_random(l->nonce[caller], LINK_NONCE_BYTES);
-    /* The first message contains the caller's challenge. The send buffer of a new socket has space for 16
-     * bytes. */
+    /* The called side sends its challenge now, the caller in its first message. The send buffer of a new
+     * socket has space for 16 bytes. */
     if (!caller && send(fd, l->nonce[0], LINK_NONCE_BYTES, MSG_NOSIGNAL | MSG_DONTWAIT) == LINK_NONCE_BYTES)
         l->state = LINK_UP;
 }

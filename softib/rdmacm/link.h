@@ -29,7 +29,7 @@ struct cm_link {
     enum link_state state;
     bool tcp, caller;
     uint8_t nonce[2][LINK_NONCE_BYTES]; /* challenges of the called side and of the caller */
-    uint64_t sent, received;            /* numbers of messages */
+    uint64_t sent, received;            /* number of messages sent and received */
     uint8_t in[LINK_MAX_PACKET];
     size_t got;
 };
@@ -40,12 +40,12 @@ enum link_result { LINK_MESSAGE, LINK_NOTHING, LINK_DOWN };
 struct link_service {
     uint32_t node;
     uint16_t ps, port;
-    const struct in6_addr *ip; /* NULL: all */
+    const struct in6_addr *ip; /* NULL: all addresses of the node */
 };
 socklen_t link_unix_name(struct sockaddr_un *a, uint64_t key, const struct link_service *s);
 uint16_t link_tcp_port(uint16_t ps, uint16_t port);
 
-/* Initialises a link with a socket of this kind, which is connected or connecting. */
+/* Initialises a link on the socket `fd`, a TCP or a Unix socket, connected or still connecting. */
 void link_init(struct cm_link *l, int fd, bool tcp, bool caller, bool connecting);
 bool link_is_same_user(int fd); /* true if the other end of a Unix socket belongs to this user */
 /* Handles input. If the link of a caller comes up, returns LINK_NOTHING with state LINK_UP. */

@@ -64,7 +64,7 @@ static int bind_tcp(struct cm_id *p, const struct cm_address *a)
         if (only != n && i != only)
             continue;
         error = bind_socket(p, AF_INET, &name, sizeof(name));
-        if (error == EADDRNOTAVAIL) /* the text may contain addresses that this machine does not have */
+        if (error == EADDRNOTAVAIL) /* SOFTIB_FABRIC may list addresses that this machine does not have */
             error = 0;
     }
     return error ? error : p->listens ? 0 : EADDRNOTAVAIL;
@@ -91,7 +91,7 @@ int listen_bind(struct cm_id *p, const struct cm_address *a)
             chosen.port = address_ephemeral_port();
         error = bind_port(p, &chosen);
     }
-    /* rdma_listen tries again. */
+    /* With reuse_addr an occupied port number is no error yet: rdma_listen binds the sockets again. */
     if (error == EADDRINUSE && p->reuse_addr)
         error = 0;
     if (!error)

@@ -24,11 +24,11 @@ enum message_type { MESSAGE_REQUEST = 1, MESSAGE_REPLY, MESSAGE_REJECT, MESSAGE_
 struct message {
     uint32_t magic;
     uint16_t version, type;
-    uint32_t node; /* of the sender */
+    uint32_t node; /* node of the sender */
     uint16_t ps, qp_type;
     uint32_t qp_num, qkey, psn;
     uint32_t status; /* REJECT: the reason */
-    uint16_t family; /* of the addresses below: 4 or 6 */
+    uint16_t family; /* IP version of the addresses below: 4 or 6 */
     uint16_t src_port, dst_port;
     uint16_t src_lid, dst_lid;
     uint16_t private_len;
@@ -44,7 +44,7 @@ struct message {
 _Static_assert(sizeof(struct message) == MESSAGE_BYTES, "a message has no padding");
 
 void message_encode(const struct message *m, uint8_t out[MESSAGE_BYTES]);
-/* False: the bytes are no valid message. */
+/* Returns false if the bytes are not a valid message. */
 bool message_decode(const uint8_t in[MESSAGE_BYTES], struct message *out);
 
 /* Limit of the private data in a message of the type, in bytes. */

@@ -14,7 +14,7 @@ static void make_infiniband_mgid(const struct cm_id *p, const struct cm_address 
     const uint8_t *ip = a->ip.s6_addr;
     const uint8_t mark = p->id.ps == RDMA_PS_UDP ? 0x01 : 0x1b;
     if (!IN6_IS_ADDR_V4MAPPED(&a->ip) && (ip[1] & 0xf0) == 0x10 && ip[2] == 0xa0 && ip[3] == 0x1b) {
-        memcpy(out->raw, ip, sizeof(out->raw)); /* the address is a group identifier */
+        memcpy(out->raw, ip, sizeof(out->raw)); /* the IP address contains an InfiniBand multicast GID */
         return;
     }
     if (IN6_IS_ADDR_V4MAPPED(&a->ip)) {

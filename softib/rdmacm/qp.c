@@ -44,7 +44,7 @@ static uint8_t min_u8(uint8_t a, uint8_t b)
     return a < b ? a : b;
 }
 
-/* Limits of RDMA READs of the peer and of this end, from the reply. */
+/* RDMA READs that this end executes at a time: its limit or, after a reply, the minimum of both ends. */
 static uint8_t responder_read_depth(const struct cm_id *p)
 {
     return p->peer.type == MESSAGE_REPLY ? min_u8(p->peer.initiator_depth, p->param.responder_resources)
@@ -211,7 +211,7 @@ static int make_qp(struct cm_id *p, struct ibv_qp_init_attr_ex *a)
         return errno;
     p->id.qp = qp;
     error = qp_modify_state(p, IBV_QPS_INIT);
-    if (!error && qp->qp_type == IBV_QPT_UD) /* it needs no connection */
+    if (!error && qp->qp_type == IBV_QPT_UD) /* a UD QP needs no connection */
         error = qp_ready_to_send(p);
     if (error) {
         p->id.qp = NULL;

@@ -18,8 +18,8 @@ int cmd_key(char **argv)
                 strerror(errno));
         return 1;
     }
-    int fd =
-        open(argv[0], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600); /* an existing key is not replaced */
+    /* An existing key is not replaced. */
+    int fd = open(argv[0], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) {
         fprintf(stderr, "softib: cannot write %s: %s\n", argv[0], strerror(errno));
         return 1;

@@ -120,7 +120,6 @@ static void info_port(const struct fabric *f, const struct registry *r, uint32_t
     printf(json ? "}\n" : "\n");
 }
 
-/* Prints the barrier network. */
 static void info_hub(const struct fabric *f, const struct registry *r, bool json)
 {
     const bool there = fabric_has_hub(f);

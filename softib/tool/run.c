@@ -34,7 +34,7 @@ int cmd_run(const struct options *o, char **argv)
     fabric_free(&f);
     ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
     exe[n > 0 ? n : 0] = 0;
-    for (int up = 0; up < 2; up++) { /* PREFIX/bin/softib */
+    for (int up = 0; up < 2; up++) { /* removes bin/softib from PREFIX/bin/softib */
         char *slash = strrchr(exe, '/');
         if (slash)
             *slash = 0;

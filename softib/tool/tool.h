@@ -10,7 +10,7 @@
 
 struct options {
     bool json;
-    const char *fabric, *node; /* override the environment */
+    const char *fabric, *node; /* override SOFTIB_FABRIC and SOFTIB_NODE */
 };
 
 int cmd_run(const struct options *o, char **argv);
@@ -19,9 +19,9 @@ int cmd_stat(const struct options *o);
 int cmd_key(char **argv);
 int cmd_info(const struct options *o);
 
-/* Reads SOFTIB_FABRIC and SOFTIB_NODE; prints what is wrong with them. */
+/* Reads SOFTIB_FABRIC and SOFTIB_NODE. On an error prints a message and returns false. */
 bool tool_fabric(struct fabric *f);
-/* The registry of the running fabric, NULL when no process is in it. */
+/* Maps the registry of the running fabric; NULL: no process has joined the fabric. */
 struct registry *tool_registry(const struct fabric *f, uint64_t *key);
 void port_name(const struct fabric *f, uint32_t linear, char out[48]);
 

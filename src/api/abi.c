@@ -1,6 +1,6 @@
-/* abi.c: queries of a program about the binary interface (MPI-5.0, chapter 20). The Fortran side is fixed
- * when the library is built: INTEGER is a C int, .TRUE. is 1; a program may set the same values, nothing
- * else.
+/* abi.c: queries of a program about the binary interface (MPI-5.0, chapter 20). The properties of Fortran are
+ * fixed when the library is built: INTEGER is a C int, .TRUE. is 1. A program may set these values, and no
+ * others.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -19,8 +19,8 @@ static const struct fact c_facts[] = {
 };
 _Static_assert(sizeof(MPI_Aint) == 8 && sizeof(MPI_Count) == 8 && sizeof(MPI_Offset) == 8, "see c_facts");
 
-/* gfortran on 64-bit machines. It has no half-precision reals, but the library knows them as it knows the
- * others (MPI_Type_size, MPI_Type_match_size, messages), for the languages that have. */
+/* Values of gfortran on 64-bit machines. gfortran has no half-precision reals, but the library supports their
+ * datatypes (MPI_Type_size, MPI_Type_match_size, messages) for languages that have them. */
 static const struct fact fortran_facts[] = {
     {"mpi_logical_size", "4"},
     {"mpi_integer_size", "4"},
@@ -94,7 +94,7 @@ int impl_Abi_set_fortran_info(MPI_Info handle)
     return MPI_SUCCESS;
 }
 
-/* The bytes of .TRUE. and .FALSE. of a LOGICAL of `size` bytes; false if there is none of that size. */
+/* Stores the bytes of .TRUE. and .FALSE. of a LOGICAL of `size` bytes. Returns false for other sizes. */
 static bool abi_logical_values(int size, unsigned char truth[16], unsigned char falsehood[16])
 {
     if (size != 1 && size != 2 && size != 4 && size != 8 && size != 16)

@@ -34,8 +34,8 @@ int impl_Type_get_attr(struct dtype *datatype, int type_keyval, void *attribute_
     return attr_get_value(ATTR_TYPE, datatype->attrs, type_keyval, attribute_val, flag);
 }
 
-/* The window attributes that MPI predefines: WIN_BASE is the address itself, the others are pointers to
- * values. */
+/* Returns a window attribute that MPI predefines: for WIN_BASE the address itself, for the others a pointer
+ * to the value. */
 static void *win_predefined_value(struct win *win, int keyval)
 {
     switch (keyval) {

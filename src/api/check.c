@@ -28,7 +28,8 @@ static const struct {
     [HANDLE_FILE] = {"a file", "MPI_FILE_NULL", (uintptr_t)MPI_FILE_NULL, MPI_ERR_FILE, MAGIC_FILE},
 };
 
-/* Describes the object that the address points to, if that can be determined; printed after "comm (0x44000000)". */
+/* Describes the object that the address points to, if that can be determined; the text follows "comm
+ * (0x44000000)" in the message. */
 static const char *describe_handle(const void *handle, enum handle_kind wanted, char *out, size_t size)
 {
     const char *noun = handles[wanted].noun;

@@ -1,6 +1,5 @@
-/* check.h: the checks of arguments that the generated wrappers make, inline and cheap, and the rarely called
- * functions that describe what is wrong. A description starts with the parameter's name as the standard
- * spells it.
+/* check.h: the checks of arguments that the generated wrappers make, inline, and the rarely called functions
+ * that describe a wrong argument. A description starts with the parameter's name as the standard spells it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_API_CHECK_H
@@ -9,7 +8,7 @@
 #include "base/ivec.h"
 #include "obj/handle.h"
 
-/* The order of the table in check.c. */
+/* Kinds of handles; indexes of the table `handles` in check.c. */
 enum handle_kind {
     HANDLE_COMM,
     HANDLE_GROUP,
@@ -39,7 +38,6 @@ static inline bool api_is_valid_root(const struct comm *c, int root)
            (c->remote && (root == MPI_ROOT || root == MPI_PROC_NULL));
 }
 
-/* True if this process is the root of a rooted collective. */
 static inline bool api_is_root(const struct comm *c, int root)
 {
     return c->remote ? root == MPI_ROOT : root == c->rank;
@@ -58,7 +56,7 @@ static inline bool api_needs_buffer(const struct dtype *t)
     return t->handle != 0 && t->size > 0;
 }
 
-/* Each stores an error text and returns its error class. */
+/* Each function stores an error text and returns the error class. */
 int bad_handle(enum handle_kind kind, const char *param, const void *handle) __attribute__((cold));
 int bad_uncommitted(const char *param, const struct dtype *t) __attribute__((cold));
 int bad_count(const char *param, MPI_Count value) __attribute__((cold));

@@ -1,6 +1,6 @@
-/* coll.h: describes collective calls: one function per operation checks what only that operation knows
- * (in-place rules, operator and type) and fills in the arguments that its blocking, nonblocking and
- * persistent forms share. The forms themselves are generated (api/gen/bodies.py).
+/* coll.h: describes collective calls: one function per operation checks the rules of that operation
+ * (MPI_IN_PLACE, operator and type) and fills in the arguments that its blocking, nonblocking and persistent
+ * forms share. The forms themselves are generated (api/gen/bodies.py).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_API_COLL_H
@@ -39,10 +39,10 @@ int args_alltoallw(struct coll_args *a, const void *sendbuf, struct ivec sendcou
                    const MPI_Datatype *sendtypes, void *recvbuf, struct ivec recvcounts, struct ivec rdispls,
                    const MPI_Datatype *recvtypes, struct comm *comm);
 
-/* The neighbourhood forms of the calls above. */
+/* Turns a described allgather or alltoall into its neighbourhood form; `rc`: result of the description. */
 int args_neighbor(struct coll_args *a, int rc);
 
-/* reduce, and with `kind` allreduce, scan and exscan, whose root is 0. */
+/* Describes a reduce or, by `kind`, an allreduce, scan or exscan, whose root is 0. */
 int args_reduce(struct coll_args *a, enum coll_kind kind, const void *sendbuf, void *recvbuf, MPI_Count count,
                 struct dtype *type, struct op *op, int root, struct comm *comm);
 int args_reduce_scatter(struct coll_args *a, const void *sendbuf, void *recvbuf, struct ivec recvcounts,
@@ -50,7 +50,8 @@ int args_reduce_scatter(struct coll_args *a, const void *sendbuf, void *recvbuf,
 int args_reduce_scatter_block(struct coll_args *a, const void *sendbuf, void *recvbuf, MPI_Count recvcount,
                               struct dtype *type, struct op *op, struct comm *comm);
 
-/* Executes the described call in one of three forms. `rc` is the result of the description; `name` is that of the MPI function. */
+/* Executes the described call in one of three forms. `rc` is the result of the description; `name` is the
+ * name of the MPI function. */
 int args_run(struct coll_args *a, int rc, const char *name);
 int args_start(struct coll_args *a, int rc, const char *name, MPI_Request *request);
 int args_init(struct coll_args *a, int rc, const char *name, MPI_Request *request);

@@ -1,5 +1,5 @@
-/* coll_args.c: describes calls that move data, with the checks that only collectives know: where MPI_IN_PLACE
- * may stand, and buffers that must not be the same. Arguments that do not count at this rank are left empty.
+/* coll_args.c: describes calls that move data, and checks the rules of collectives: where MPI_IN_PLACE is
+ * permitted, and that buffers differ. Arguments that are not significant at this rank are left empty.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "api/check.h"
@@ -18,9 +18,9 @@ static void args_begin(struct coll_args *a, enum coll_kind kind, int root, struc
     a->in_place = a->vector = false;
 }
 
-/* Fills an empty side. (A whole structure that is built and copied is read with other widths than it was written with;
- * the processor then waits for all earlier stores, among them those of the last collective to lines that other ranks
- * are reading.) */
+/* Sets an empty side member by member. A copy of a whole structure would be read with other widths than it
+ * was written with: the processor would wait for all earlier stores, among them those of the last collective
+ * to cache lines that other ranks are reading. */
 static void set_side(struct coll_side *side, const void *buf, MPI_Count count, struct dtype *type)
 {
     side->buf = (void *)(uintptr_t)buf;
@@ -40,8 +40,8 @@ static int args_error_in_place(const char *buffer)
     return err_set(MPI_ERR_BUFFER, "%s is MPI_IN_PLACE, which this call does not allow there", buffer);
 }
 
-/* True if the arguments alone show whether both buffers share memory. Derived types may select different parts of it,
- * so only contiguous types count. */
+/* True if the arguments alone show whether both buffers share memory. Derived types may select different
+ * parts of the memory, so only contiguous types count. */
 static bool args_are_comparable(const struct coll_args *a)
 {
     const struct coll_side *s = &a->send, *r = &a->recv;
@@ -54,7 +54,6 @@ static int same_memory(void)
     return err_set(MPI_ERR_BUFFER, "sendbuf and recvbuf are the same memory; use MPI_IN_PLACE");
 }
 
-/* Checks that send and receive buffer are not the same. */
 static int check_alias(const struct coll_args *a)
 {
     const struct coll_side *s = &a->send, *r = &a->recv;
@@ -76,7 +75,7 @@ static inline struct span make_span(const void *buf, int64_t at, int64_t count, 
     return (struct span){start, start + (uintptr_t)(count * type->size)};
 }
 
-/* This rank's own block among those of all ranks. */
+/* Returns the memory of this rank's own block among the blocks of all ranks. */
 static inline struct span own_block_span(const struct coll_side *many, int rank)
 {
     const size_t i = (size_t)rank;
@@ -101,8 +100,8 @@ static int check_overlap(struct span a, struct span b)
     return a.start < b.end && b.start < a.end ? same_memory() : 0;
 }
 
-/* Checks the own block among `many` against the buffer for `one`, for the root of a gather or scatter and all ranks of
- * an allgather. */
+/* Checks that this rank's own block among `many` does not overlap the buffer of `one`. Called at the root of
+ * a gather or scatter and at all ranks of an allgather. */
 static int check_own_block(const struct coll_args *a, const struct coll_side *one,
                            const struct coll_side *many)
 {
@@ -111,8 +110,8 @@ static int check_own_block(const struct coll_args *a, const struct coll_side *on
     return check_overlap(make_span(one->buf, 0, one->count, one->type), own_block_span(many, a->comm->rank));
 }
 
-/* Checks the block that an alltoallv or alltoallw sends to itself against the one it receives. One buffer for both is
- * permitted as long as no block is sent and received. */
+/* Checks that the block that this rank sends to itself in an alltoallv or alltoallw does not overlap the
+ * block that it receives from itself. If these two blocks are disjoint, both buffers may be one array. */
 static int check_own_blocks(const struct coll_args *a)
 {
     if (a->comm->remote || a->in_place || !a->comm->proc->check_args)
@@ -134,8 +133,8 @@ static int set_in_place_flag(struct coll_args *a, const void *sendbuf, const voi
     return check_alias(a);
 }
 
-/* Checks what depends on whether the call is among all ranks, or among neighbours, whose blocks are numbered
- * differently. */
+/* Checks this rank's own blocks for overlap, except in neighbourhood calls, whose blocks are not numbered by
+ * rank. */
 static int check_by_topology(const struct coll_args *a, int rc)
 {
     if (rc)
@@ -161,8 +160,9 @@ int args_bcast(struct coll_args *a, void *buffer, MPI_Count count, struct dtype 
     return buffer == MPI_IN_PLACE ? args_error_in_place("buffer") : 0;
 }
 
-/* The root has one type per partner in `many`, each partner has `one`, or in place at the root. Both are
- * filled; arguments that are not significant at this rank are emptied. */
+/* Applies the rules of gather and scatter. `many` is the root's side with a block for each rank, `one` is
+ * each rank's own block. Clears a side that is not significant at this rank, and `one` if it is MPI_IN_PLACE
+ * at the root. */
 static int set_rooted_sides(struct coll_args *a, struct coll_side *one, struct coll_side *many,
                             const char *one_name, const char *many_name)
 {

@@ -99,7 +99,6 @@ int impl_Comm_get_parent(MPI_Comm *parent)
     return MPI_SUCCESS;
 }
 
-/* Resolves a user's communicator and checks that it may be freed. */
 static int comm_check_freeable(const MPI_Comm *handle, struct comm **out)
 {
     struct comm *c = comm_from(the_proc, *handle);
@@ -111,7 +110,7 @@ static int comm_check_freeable(const MPI_Comm *handle, struct comm **out)
     return MPI_SUCCESS;
 }
 
-/* Calls the delete functions of the attributes; when one fails, the communicator is kept. */
+/* Calls the delete functions of the attributes; if one fails, the communicator is not freed. */
 static int comm_delete_attributes(struct comm *c)
 {
     int rc = attr_delete_all(c->proc, comm_handle(c), &c->attrs);

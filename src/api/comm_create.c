@@ -56,7 +56,7 @@ int impl_Intercomm_create(struct comm *local_comm, int local_leader, MPI_Comm pe
     if (local_leader < 0 || local_leader >= local_comm->size)
         return err_set(MPI_ERR_RANK, "local_leader is %d; the ranks of local_comm are 0 to %d", local_leader,
                        local_comm->size - 1);
-    /* Only the leader's peer_comm means anything. */
+    /* peer_comm is significant at the local leader only. */
     struct comm *peer = local_comm->rank == local_leader ? comm_from(the_proc, peer_comm) : NULL;
     rc = intercomm_create(local_comm, local_leader, peer, remote_leader, tag, &made);
     return comm_return_handle(rc, made, newintercomm);

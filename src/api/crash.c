@@ -57,12 +57,12 @@ static void print_plain_line(int sig)
     (void)ignored;
 }
 
-/* Writes the report from a forked copy, which has the memory of this moment and one thread. It must not
+/* Writes the report from a forked copy, which has the memory of this moment and one thread. The copy must not
  * outlive this process or call the program's handlers. */
 static bool report_from_forked_copy(int sig, const siginfo_t *info, const ucontext_t *context)
 {
-    const pid_t child =
-        (pid_t)syscall(SYS_clone, 0, 0, 0, 0, 0); /* no SIGCHLD for the program, no handlers of fork */
+    /* Unlike fork(), this causes no SIGCHLD and calls no atfork handlers. */
+    const pid_t child = (pid_t)syscall(SYS_clone, 0, 0, 0, 0, 0);
     if (child == 0) {
         crash_note(&crash.who, sig, info, context);
         syscall(SYS_exit_group, 0);

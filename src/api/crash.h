@@ -1,9 +1,9 @@
 /* crash.h: the note that a rank prints when a signal ends it: which rank, where, in which MPI call with which
  * arguments.
  *
- * Wrappers of functions that access the program's buffers keep their arguments in a record on their stack, 8
- * bytes apart, which costs them a few stores. Only a crash note reads it; it finds the record by the address
- * of the signature in its first word.
+ * Wrappers of functions that access the program's buffers store their arguments in a record on their stack, 8
+ * bytes apart, at the cost of a few stores. Only the crash note reads the record; it finds the record by the
+ * address of a signature in the record's first word.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_API_CRASH_H
@@ -14,23 +14,24 @@
 
 struct boot;
 
-/* Of a size and alignment that leave no gaps in their section. */
+/* Arguments of an MPI function. Size and alignment leave no gaps between signatures in their section. */
 struct api_signature {
     const char *name; /* "MPI_Send" */
-    const char *
-        kinds; /* a letter each: p pointer, i int, l 64-bit integer, c communicator, t datatype, o operator */
-    const char *params; /* their names, with a blank behind each */
+    /* One letter per argument: p pointer, i int, l 64-bit integer, c communicator, t datatype, o operator. */
+    const char *kinds;
+    const char *params; /* names of the arguments, each followed by a blank */
     const char *unused;
 } __attribute__((aligned(32)));
 
-/* Signatures stand together, so that a word of the stack is known to be the address of one. */
+/* All signatures are in one section, so that the address of a signature can be recognised on the stack. */
 #define API_SIGNATURE \
     static const struct api_signature signature __attribute__((section("fp_signatures"), used))
 
-/* An argument in the record of its call. Narrow ones are stored as they are: widening them would cost more than the store. */
+/* Declares an argument in the record of a call. Arguments of fewer than 8 bytes are not widened, which would
+ * cost more than the store. */
 #define API_KEPT(argument) alignas(8) __typeof__(argument) argument
 
-/* Makes the compiler write the record, at no other cost: this reads it and emits no instruction. */
+/* Makes the compiler store the record: the statement has the record as input and emits no instruction. */
 #define API_RECORD(record) __asm__ volatile("" : : "m"(record))
 
 /* Installs handlers, in MPI_Init, for signals that end a process and that the program does not handle. */

@@ -30,7 +30,7 @@ struct note {
     char text[16 << 10];
     size_t used;
     void *frames[FRAMES];
-    int first, count; /* frames from the place of the crash on */
+    int first, count; /* index of the frame that crashed; number of frames */
 };
 
 static void PRINTF_LIKE(2, 3) add(struct note *n, const char *fmt, ...)
@@ -101,7 +101,7 @@ static void read_frames(struct note *n, const ucontext_t *context)
     n->first = 0;
     while (n->first < n->count && (uintptr_t)n->frames[n->first] != context_pc(context))
         n->first++;
-    if (n->first == n->count) /* not found: the handler's own frames come first, then */
+    if (n->first == n->count) /* not found: the handler's own frames are printed too */
         n->first = 0;
 }
 
@@ -116,8 +116,8 @@ static const struct api_signature *signature_at(uintptr_t word, const char *name
     return strcmp(s->name, name) == 0 ? s : NULL;
 }
 
-/* The record of the current call: the one nearest to the return address on the stack, because words of
- * earlier calls may remain there. */
+/* Returns the record of the current call: the record nearest to the return address on the stack, because
+ * records of earlier calls may remain there. */
 static const uintptr_t *find_record(const struct note *n, int frame, const char *name,
                                     const ucontext_t *context)
 {
@@ -188,8 +188,7 @@ static void add_call(struct note *n, const ucontext_t *context)
         add_arguments(n, record);
 }
 
-/* Adds function and line where there is debug information. The names that the library exports come from the linker's
- * table. */
+/* Adds function and source line of frame `i`. Returns false if there is no debug information. */
 static bool add_line(struct note *n, int i)
 {
     char function[256], line[256];

@@ -10,7 +10,7 @@
 struct crash_who {
     int rank;
     char host[256];
-    char plain[320]; /* the beginning of the line for when nothing else works */
+    char plain[320]; /* beginning of the line that is printed if the note cannot be written */
 };
 
 void crash_note(const struct crash_who *who, int sig, const siginfo_t *info, const ucontext_t *context);

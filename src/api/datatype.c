@@ -63,15 +63,15 @@ int impl_Type_dup(struct dtype *oldtype, MPI_Datatype *newtype)
     if (rc)
         return rc;
     rc = attr_copy_all(the_proc, dtype_handle(oldtype), oldtype->attrs, &t->attrs);
-    if (rc) { /* a callback's refusal, which programs also check in the handle */
+    if (rc) { /* an attribute's copy function failed; programs also check for a null handle */
         dtype_release(t);
         *newtype = MPI_DATATYPE_NULL;
     }
     return type_return_handle(rc, t, newtype);
 }
 
-/* Attributes are deleted with the user's last handle, though the type itself may remain in use inside
- * others. */
+/* Attributes are deleted with the user's last handle, though the type itself may remain in use inside other
+ * types. */
 int impl_Type_free(MPI_Datatype *datatype)
 {
     struct dtype *t = dtype_from(*datatype);

@@ -1,4 +1,4 @@
-/* datatype_count.c: how much a status says was received, in elements of a datatype.
+/* datatype_count.c: the amount of received data in a status, in elements of a datatype.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "dt/count.h"

@@ -1,5 +1,6 @@
-/* debug.h: FISHPLATE_DEBUG=leaks and match: what the program forgot to free, and messages that are received as other types
- * than they were sent as. Both say where the program did it. (`coll` is in src/coll/debug.c, `rma` in src/rma/conflict_watch.c.)
+/* debug.h: FISHPLATE_DEBUG=leaks and match: what the program forgot to free, and messages that are received
+ * as other types than they were sent as. Both reports contain the place in the program. (`coll` is in
+ * src/coll/debug.c, `rma` in src/rma/conflict_watch.c.)
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_API_DEBUG_H
@@ -18,7 +19,7 @@ void debug_watch_close(struct proc *p);
 void debug_message_probed(const void *message);
 void debug_message_received(const void *message);
 
-/* debug_leaks.c */
+/* Defined in debug_leaks.c: */
 void leaks_open(void);
 void leaks_report(struct proc *p);
 void leaks_add_request(const struct request *r);

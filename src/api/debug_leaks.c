@@ -98,7 +98,8 @@ void debug_message_received(const void *message)
         leaks_remove_object(message);
 }
 
-/* True if the call creates objects for the program: the library has objects of the same kinds for itself. */
+/* True if `call` creates objects for the program. Objects that the library creates for itself do not
+ * count. */
 static bool is_made_by(const char *call, const char *const *starts)
 {
     for (; *starts; starts++)
@@ -149,7 +150,7 @@ static const struct kind *find_object_kind(const struct origin *o)
         if (object->magic != kinds[i].magic || object->predefined || !is_made_by(o->call, kinds[i].starts))
             continue;
         if (object->magic == MAGIC_DTYPE && ((const struct dtype *)o->object)->handles == 0)
-            return NULL; /* freed by the program; something else needs it */
+            return NULL; /* freed by the program, and still in use by another object */
         if (object->magic == MAGIC_REQUEST &&
             (((const struct request *)o->object)->freed || strncmp(o->call, "MPI_Start", 9) == 0))
             return NULL;

@@ -48,7 +48,7 @@ static void write_unexpected(struct page *page, struct proc *p)
     page->nposted = (uint32_t)p2p_posted_length(p->p2p);
     page->nmessages = 0;
     for (size_t i = 0; i < n; i++) {
-        if (seen[i].env.context & 1) /* the library's own */
+        if (seen[i].env.context & 1) /* a message of the library itself */
             continue;
         page->messages_waiting[page->nmessages++] =
             (struct page_message){.peer = (int32_t)seen[i].peer,
@@ -67,7 +67,7 @@ static struct page_wait *find_wait_record(struct page *page, const struct net_wa
     return NULL;
 }
 
-/* Writes what is waited for to an entry that is empty or has its former contents. */
+/* Writes the items that the wait depends on to its record, replacing former items. */
 static void write_items(struct page *page, const struct net_waiter *w, struct page_wait *out)
 {
     out->any = out->nitems = out->total = 0;
@@ -83,7 +83,7 @@ static void doctor_wait_begins(struct net *net, struct net_waiter *w)
     struct page *page = own.page;
     const bool anew = w->record_id == 0;
     struct page_wait *out = anew ? find_free_wait(page) : find_wait_record(page, w);
-    if (!the_proc) /* at exit: nothing is known any more */
+    if (!the_proc) /* at exit: the process object is freed */
         return;
     if (anew)
         w->record_id = ++page->last_id;
@@ -122,7 +122,7 @@ static void doctor_wait_ends(struct net *net, struct net_waiter *w)
     page_end_change(page);
 }
 
-/* Inserts a link into the list of the busiest ones. */
+/* Inserts a link into the page's list of the links with the most messages. */
 static void insert_busy_link(struct page *page, const struct peer *peer)
 {
     uint32_t at = page->nlinks;

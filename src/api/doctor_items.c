@@ -31,7 +31,8 @@ void doctor_caller(struct page_wait *out)
     const int caller = mpi < 0 ? -1 : frames_find_caller(frames, mpi, count);
     if (caller < 0 || !dladdr((const char *)frames[caller] - 1, &there) || !there.dli_fname)
         return;
-    /* The program itself is named as it was called. A path that does not fit is of no use to a reader. */
+    /* dladdr() returns the program's own name as in argv[0], so its path is read from /proc. A path that does
+     * not fit is omitted. */
     if (there.dli_fname[0] != '/') {
         const ssize_t n = readlink("/proc/self/exe", out->caller.module, sizeof(out->caller.module) - 1);
         out->caller.module[n > 0 ? n : 0] = '\0';
@@ -59,7 +60,7 @@ static void write_members(struct page_group *out, const struct group *g)
     }
 }
 
-/* The index of the communicator's description. */
+/* Returns the index of the communicator's description, added if absent; PAGE_GROUPS: no room. */
 static uint8_t group_index(struct page_wait *w, uint32_t context, int rank, const struct group *g,
                            const char *label)
 {
@@ -79,8 +80,8 @@ static uint8_t group_index(struct page_wait *w, uint32_t context, int rank, cons
     return PAGE_GROUPS;
 }
 
-/* The index of the communicator in the page; its members are the processes that messages are sent to and received
- * from. */
+/* Returns the index of the communicator's description. Its members are the processes that messages are sent
+ * to and received from. */
 static uint8_t comm_index(struct page_wait *w, const struct comm *c)
 {
     return c ? group_index(w, c->context, c->rank, c->remote ? c->remote : c->group, comm_label(c))
@@ -97,7 +98,6 @@ static struct page_item *add_item(struct page_wait *w, enum page_kind kind)
     return item;
 }
 
-/* Adds an object that has a name and no members. */
 static void add_named_object(struct page_wait *w, const struct net_named *named)
 {
     struct page_item *item = add_item(w, named->is_lock ? PAGE_LOCK : PAGE_NAMED);
@@ -138,7 +138,7 @@ static void add_collective(struct page_wait *w, const struct comm *c, uint64_t n
     item->coll = (uint8_t)kind;
     item->rank = root;
     item->bytes = bytes;
-    if (c->remote && item->group < PAGE_GROUPS) /* both groups take part */
+    if (c->remote && item->group < PAGE_GROUPS) /* both groups take part: the list is incomplete */
         w->groups[item->group].nruns = PAGE_RUNS + 1;
 }
 
@@ -147,7 +147,7 @@ static bool has_root(int kind)
     return kind == COLL_BCAST || kind == COLL_GATHER || kind == COLL_SCATTER || kind == COLL_REDUCE;
 }
 
-/* Adds the members of a communicator whose ranks wait for all: a shared block, or an agreement. */
+/* Adds a wait for all members of a communicator: a collective in shared memory, or an agreement. */
 static void add_members(struct page_wait *w, const struct comm *c)
 {
     const struct coll_state *state = c->coll;
@@ -183,7 +183,7 @@ static void add_message(struct proc *p, struct page_wait *w, const struct p2p_vi
     if (v->peer == VIEW_NO_PEER)
         return;
     item->peer = (int32_t)v->peer;
-    if (v->send && c) /* the envelope names the sender */
+    if (v->send && c) /* the envelope contains the sender's rank, not the receiver's */
         item->rank = group_find(c->remote ? c->remote : c->group, v->peer);
 }
 
@@ -196,7 +196,7 @@ static void add_creation(struct page_wait *w, const struct creation *c)
     item->number = (uint64_t)(uint32_t)gang->tag;
     item->group = group_index(w, item->context, gang->members->rank, gang->members,
                               c->parent ? comm_label(c->parent) : "no communicator");
-    if (gang->bridged && item->group < PAGE_GROUPS) /* the other side takes part as well */
+    if (gang->bridged && item->group < PAGE_GROUPS) /* both groups take part: the list is incomplete */
         w->groups[item->group].nruns = PAGE_RUNS + 1;
 }
 
@@ -257,7 +257,7 @@ void doctor_items(struct proc *p, const struct net_waiter *w, struct page_wait *
     const struct request *r = NULL;
     uint32_t magic;
     switch (w->what) {
-    case NET_FLAG: /* of a request, or of something smaller that has no name */
+    case NET_FLAG: /* flag of a request (recognised by its magic number) or of another object */
         memcpy(&magic,
                (const char *)w->of - offsetof(struct request, complete) + offsetof(struct request, obj.magic),
                sizeof(magic));
@@ -290,6 +290,6 @@ void doctor_items(struct proc *p, const struct net_waiter *w, struct page_wait *
     case NET_UNRECORDED:
         break;
     }
-    if (out->total == 0) /* it has just ended, or a layer above has not named it */
+    if (out->total == 0) /* the wait has just ended, or has no description */
         add_named_object(out, &(struct net_named){"event inside the library", NET_NOBODY, false});
 }

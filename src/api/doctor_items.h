@@ -1,4 +1,4 @@
-/* doctor_items.h: what a wait is for, in the format of base/status_page.h.
+/* doctor_items.h: describes what a wait depends on, in the format of base/status_page.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_API_DOCTOR_ITEMS_H
@@ -9,7 +9,7 @@
 
 struct proc;
 
-/* The MPI function that waits, and where the program called it. */
+/* Stores the MPI function that waits and the place where the program called it. */
 void doctor_caller(struct page_wait *out);
 
 void doctor_items(struct proc *p, const struct net_waiter *w, struct page_wait *out);

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "api/doctor_items.h"
 
-/* The fastest link of each kind: [local][way][class]. */
+/* Lowest cost among the links of each kind: [local][way][class]. */
 struct fastest {
     uint32_t cost[2][PACE_WAYS][PACE_CLASSES];
 };
@@ -30,7 +30,7 @@ static struct page_pace pace_to_page(const struct net *net, const struct pace *p
     return out;
 }
 
-/* Inserts into the page's list, the slowest first; `slow` are the costs as parts of the fastest. */
+/* Inserts a link into the list, the slowest first. `slow`: costs relative to the fastest link of a kind. */
 static void paces_insert_slow(struct page *page, double slow[PAGE_PACES], double part,
                               const struct page_pace *it)
 {

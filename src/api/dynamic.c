@@ -1,4 +1,4 @@
-/* dynamic.c: processes that start later: spawning, ports, names (MPI-5.0, chapter 11).
+/* dynamic.c: dynamic processes: spawning, ports, names (MPI-5.0, chapter 11).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -83,7 +83,7 @@ int impl_Comm_spawn(const char *command, char *argv[], int maxprocs, struct info
     return comm_return_handle(rc, made, intercomm);
 }
 
-/* At the root: lists the programs of MPI_Comm_spawn_multiple, allocated. */
+/* Called at the root: allocates a list of the programs of MPI_Comm_spawn_multiple. */
 static int spawn_list_programs(int count, char *commands[], char **argvs[], const int maxprocs[],
                                const MPI_Info infos[], struct spawn_program **out)
 {

@@ -32,8 +32,8 @@ static inline void api_leave_any(struct proc *p)
         proc_unlock(p);
 }
 
-/* Enclose every MPI_T call (tool_life.c): take and release the lock of MPI_T. MPI_T_ERR_NOT_INITIALIZED, without the lock,
- * outside MPI_T_init_thread and MPI_T_finalize. */
+/* Enclose every MPI_T call (tool_life.c): take and release the lock of MPI_T. api_enter_tool() returns
+ * MPI_T_ERR_NOT_INITIALIZED, without taking the lock, before MPI_T_init_thread and after MPI_T_finalize. */
 int api_enter_tool(void);
 void api_leave_tool(void);
 
@@ -49,7 +49,7 @@ static inline int api_count_to_int(MPI_Count value)
     return value > INT_MAX || value < INT_MIN ? MPI_UNDEFINED : (int)value;
 }
 
-/* Windows and files are recognised by their head alone. */
+/* win_from() and file_from() recognise a handle by the magic number of the object alone. */
 static inline struct win *win_from(MPI_Win handle)
 {
     return !handle_is_predefined(handle) && object_has_magic(handle, MAGIC_WIN) ? (struct win *)handle : NULL;

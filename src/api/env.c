@@ -54,7 +54,7 @@ double impl_Wtick(void)
 
 int impl_Pcontrol(int level)
 {
-    (void)level; /* for profiling tools, which bring their own */
+    (void)level; /* profiling tools replace this function */
     return MPI_SUCCESS;
 }
 
@@ -70,7 +70,7 @@ static size_t alloc_alignment(struct info *info)
 int impl_Alloc_mem(MPI_Aint size, struct info *info, void *baseptr)
 {
     size_t alignment = alloc_alignment(info);
-    /* A request for nothing still gets an address of its own, so that freeing it needs no special case. */
+    /* An allocation of 0 bytes also has a unique address, so that MPI_Free_mem needs no special case. */
     void *memory = aligned_alloc(alignment, ALIGN_UP((size_t)MAX(size, 1), alignment));
     if (!memory)
         return err_set(MPI_ERR_NO_MEM, "out of memory for %lld bytes, aligned to %zu", (long long)size,

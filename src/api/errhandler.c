@@ -18,7 +18,8 @@ int errhandler_return_new(enum error_object kind, void (*function)(void), MPI_Er
     return rc;
 }
 
-/* The location of an object's handler. A file that is NULL (MPI_FILE_NULL) has that of files opened later. */
+/* Returns the location of an object's error handler. MPI_FILE_NULL (`object` NULL) has the handler that files
+ * opened later inherit. */
 static struct errhandler **errhandler_slot(enum error_object on, void *object)
 {
     switch (on) {
@@ -76,8 +77,7 @@ int impl_Errhandler_free(MPI_Errhandler *errhandler)
     struct errhandler *e = errhandler_from(*errhandler);
     if (!e)
         return bad_handle(HANDLE_ERRHANDLER, "errhandler", *errhandler);
-    errhandler_release(
-        e); /* predefined ones are given out by MPI_X_get_errhandler, and programs free those */
+    errhandler_release(e); /* no effect on predefined handlers, which MPI_X_get_errhandler also returns */
     *errhandler = MPI_ERRHANDLER_NULL;
     return MPI_SUCCESS;
 }

@@ -1,4 +1,4 @@
-/* error.c: error classes, codes and strings. They work at any time, also without MPI_Init.
+/* error.c: error classes, codes and strings. Callable at any time, also without MPI_Init.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "obj/error.h"
@@ -20,7 +20,7 @@ int impl_Error_string(int errorcode, char *string, int *resultlen)
     if (rc)
         return rc;
     const char *detail = err_get_reported(errorcode, &count);
-    if (*detail && errorcode == MPI_ERR_OTHER) /* its own text describes nothing */
+    if (*detail && errorcode == MPI_ERR_OTHER) /* the text of MPI_ERR_OTHER describes nothing */
         *resultlen = snprintf(string, MPI_MAX_ERROR_STRING, "%s", error_class_name(errorcode));
     const size_t room = (size_t)(MPI_MAX_ERROR_STRING - *resultlen);
     if (*detail && count > 1)

@@ -1,4 +1,4 @@
-/* file.h: what all reads and writes of files share: where they begin, who takes part, how they end.
+/* file.h: the description that all reads and writes of files share, and their blocking and other forms.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_API_FILE_H
@@ -6,16 +6,14 @@
 
 #include "io/file.h"
 
-/* Where an access begins. */
 enum file_place { AT_OFFSET, AT_POINTER, AT_SHARED, AT_ORDERED };
 
-/* A read or write as the user called it. */
 struct file_call {
     struct file *file;
     bool write;
     bool all; /* collective */
     enum file_place place;
-    int64_t offset; /* AT_OFFSET */
+    int64_t offset; /* position for AT_OFFSET */
     void *buf;
     MPI_Count count;
     struct dtype *type;

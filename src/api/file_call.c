@@ -1,4 +1,4 @@
-/* file_call.c: the steps of a read or write: check the mode, find the position, do it or start it.
+/* file_call.c: the steps of a read or write: check the mode, find the position, perform or start the access.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -22,8 +22,8 @@ static int check_mode(const struct file_call *call)
     return call->place == AT_OFFSET || call->place == AT_POINTER ? file_check_random(f) : 0;
 }
 
-/* Refuses other collective accesses between begin and end of a split one (MPI-5.0, 14.4.5). All ranks have begun it,
- * so none waits for one that is refused. */
+/* Refuses other collective accesses between begin and end of a split one (MPI-5.0, 14.4.5). All ranks have
+ * begun the split operation, so all ranks refuse the call and none waits. */
 static int check_split(const struct file_call *call)
 {
     if (!call->all || call->file->split == SPLIT_NONE)
@@ -98,7 +98,6 @@ static int find_access_offset(const struct file_call *call, int rc, int64_t etyp
     }
 }
 
-/* Prepares a call up to the transfer of data. */
 static int file_call_prepare(const struct file_call *call, struct access *a)
 {
     int64_t etypes = 0, offset = 0;

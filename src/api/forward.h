@@ -19,7 +19,8 @@
 
 /* Return the handle of a new object, or the error of the call that should have made it. */
 int type_return_handle(int rc, const struct dtype *made, MPI_Datatype *out);
-/* NULL becomes MPI_COMM_NULL. Only for blocking functions: the laboratory may run barriers on the new communicator. */
+/* Stores the handle of `made`, or MPI_COMM_NULL if it is NULL. Only for blocking functions:
+ * coll_laboratory_select_barrier may run barriers on the new communicator. */
 int comm_return_handle(int rc, struct comm *made, MPI_Comm *newcomm);
 /* from: the group that the new one was made of, and whose session it inherits. An empty group becomes
  * MPI_GROUP_EMPTY. */
@@ -31,8 +32,8 @@ int errhandler_return_attached(enum error_object on, void *object, MPI_Errhandle
 int errhandler_attach(enum error_object on, void *object, struct errhandler *e);
 int errhandler_call_user(enum error_object on, void *object, int errorcode, const char *function);
 
-/* Buffers for buffered sends. slot: where the process, a communicator or a session keeps its buffer; NULL
- * if it has none. */
+/* Buffers for buffered sends. slot: the member of the process, communicator or session that points to its
+ * buffer; *slot is NULL without a buffer. */
 int buffer_attach(struct bsend_pool **slot, void *buffer, MPI_Count size);
 /* buffer_addr: the user's pointer to a pointer. Without a buffer the result is NULL and size 0. */
 int buffer_detach(struct bsend_pool **slot, void *buffer_addr, MPI_Count *size);

@@ -11,8 +11,8 @@
 
 int impl_Comm_revoke(struct comm *comm)
 {
-    if (!comm_outlives_deaths(comm) &&
-        comm->size > 1) /* ranks that wait in shared memory would not notice it */
+    /* Without recovery, ranks that wait in shared memory would not notice the revocation. */
+    if (!comm_outlives_deaths(comm) && comm->size > 1)
         return err_set(MPI_ERR_UNSUPPORTED_OPERATION,
                        "%s cannot be revoked in this job: start it with mpiexec -enable-recovery",
                        comm_label(comm));
@@ -63,8 +63,8 @@ int impl_Comm_iagree(struct comm *comm, int *flag, MPI_Request *request)
     return MPI_SUCCESS;
 }
 
-/* The group of failed processes. The launcher's notices are read first: a program that polls in a loop makes no other
- * call. */
+/* Returns the group of failed processes. Makes progress first, to receive the launcher's notices: a program
+ * may poll only this function in a loop. */
 static int failed_group(struct comm *comm, bool acked, MPI_Group *group)
 {
     struct group *g;

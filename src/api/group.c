@@ -1,4 +1,4 @@
-/* group.c: the group functions: thin over src/obj, which does the work. An empty result is MPI_GROUP_EMPTY.
+/* group.c: the group functions: they forward to src/obj. An empty result is MPI_GROUP_EMPTY.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "api/check.h"
@@ -61,7 +61,7 @@ int impl_Group_free(MPI_Group *group)
     struct group *g = group_from(the_proc, *group);
     if (!g)
         return bad_handle(HANDLE_GROUP, "group", *group);
-    if (!g->obj.predefined) /* operations give out MPI_GROUP_EMPTY as their result, and programs free that */
+    if (!g->obj.predefined) /* group functions return MPI_GROUP_EMPTY, and programs free it */
         group_release(g);
     *group = MPI_GROUP_NULL;
     return MPI_SUCCESS;

@@ -1,5 +1,5 @@
 /* init.c: MPI_Init to MPI_Finalize, and MPI_Abort. proc_open() opens a process; this file owns the order of
- * events that a user can observe, and the rule that the world model happens only once.
+ * events that a user can observe, and the rule that the world model is initialised only once.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "api/init.h"
@@ -23,11 +23,11 @@
 #include "obj/errhandler.h"
 #include "obj/handle.h"
 
-/* Sessions may be opened by several threads at once, before there is a process whose lock could be taken. */
+/* Several threads may open sessions at once, before the process instance and its lock exist. */
 static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic enum world_state world;
 
-/* This process was forked from one in which MPI was running. */
+/* This process was forked from a process in which MPI was running. */
 static bool forked;
 
 enum world_state api_world_state(void)
@@ -40,10 +40,10 @@ bool api_is_forked_child(void)
     return forked;
 }
 
-/* In a forked child. Everything behind the_proc belongs to the parent: its connections, its name in the
- * job, threads that do not exist here. Without the_proc every call ends in api_error_outside_mpi, which
- * costs the calls of the parent nothing. MPI_Finalized says true, so that libraries which ask before they
- * clean up leave MPI alone. */
+/* Called in a forked child. The process instance belongs to the parent: its connections, its rank, threads
+ * that do not exist here. With the_proc NULL every call ends in api_error_outside_mpi(), without overhead for
+ * calls of the parent. MPI_Finalized returns true, so that libraries that query it at clean-up do not call
+ * MPI. */
 static void after_fork_child(void)
 {
     forked = true;
@@ -84,7 +84,7 @@ static int instance_open(int thread_level, struct proc **out)
         crash_open(p->boot);
         doctor_open(p);
         tool_attach(p);
-        rc = coll_open(p); /* reports a file of FISHPLATE_COLL that cannot be read */
+        rc = coll_open(p); /* fails if the file that FISHPLATE_COLL names cannot be read */
         rc = rc ? rc : ft_open(p);
         if (rc)
             return rc;
@@ -113,9 +113,8 @@ int api_instance_close(void)
     pthread_mutex_unlock(&life);
     if (!last)
         return MPI_SUCCESS;
-    net_thread_stop(the_proc->net); /* from here on this thread waits for whatever must still happen */
-    /* Attribute callbacks on MPI_COMM_SELF run inside and may call MPI: the_proc stays until they are done.
-     */
+    net_thread_stop(the_proc->net); /* from now on this thread makes all progress that is still needed */
+    /* proc_close() runs attribute callbacks of MPI_COMM_SELF, which may call MPI, so the_proc stays set. */
     crash_close();
     debug_watch_close(the_proc);
     int rc = proc_close(the_proc);
@@ -148,9 +147,9 @@ static int world_open(const char *function, int thread_level, int *provided)
         return rc;
     p->world_used = true;
     rc = spawn_meet_parents(p);
+    /* A process of either job has died: mpiexec notifies the others, whose MPI_Comm_spawn fails. */
     if (rc && p->net->lost)
-        _exit(
-            1); /* a process of either side has died: mpiexec notifies the others, whose MPI_Comm_spawn fails */
+        _exit(1);
     if (rc)
         return rc;
     p->main_thread = pthread_self();

@@ -22,7 +22,7 @@ int api_instance_open(int thread_level, struct proc **out);
 /* Ends one use of the instance; the last one closes it, after which the_proc is NULL. */
 int api_instance_close(void);
 
-/* A thread level of the standard, at least the requested one if it exists. */
+/* Returns the lowest thread level of the standard that is at least `required`, else MPI_THREAD_MULTIPLE. */
 int api_thread_level(int required);
 
 #endif

@@ -1,7 +1,7 @@
-/* inside.h: the one symbol that libmpi_abi.so exports beside MPI: a table through which the `fishplate` tool
- * reads what the library is made of (tunables, counters, transports, collective algorithms, the list of
- * functions). It is for programs of the same version only: they compare `version` before they read anything
- * else.
+/* inside.h: the one symbol that libmpi_abi.so exports besides the MPI functions: a table through which the
+ * `fishplate` tool reads the parts of the library (tunables, counters, transports, collective algorithms, the
+ * list of functions). Only programs of the same version may use the table: they compare `version` before they
+ * read other members.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_API_INSIDE_H
@@ -36,35 +36,38 @@ struct fishplate_inside {
     size_t (*counters_count)(void);
     struct counter *(*counters_get)(size_t index);
 
-    const struct transport_ops *const *transports; /* best first, ends with NULL */
+    const struct transport_ops *const *transports; /* in order of preference, ends with NULL */
 
-    /* Between MPI_Init and MPI_Finalize: how a rank of MPI_COMM_WORLD is reached; NULL when it cannot be. */
+    /* The peer object of a rank of MPI_COMM_WORLD, between MPI_Init and MPI_Finalize; NULL: unreachable. */
     const struct peer *(*peer)(int rank);
     void (*peer_describe)(const struct peer *peer, char *out, size_t size);
 
-    /* The ports of this node's adapters (net/port.h), each with the reason why it is used or not; in a job as the job
-     * chose, else as it would. An MPI error class, with a sentence in *why, when there is none. free(*ports). */
+    /* Lists the ports of this node's adapters (net/port.h), each with the reason why the job uses it or not;
+     * outside of a job, why a job would use it or not. Returns an MPI error class, with a message in *why, if
+     * there is no port. The caller frees *ports. */
     int (*ports)(struct net_port **ports, size_t *count, const char **why);
 
-    /* gpu_list_devices of gpu/gpu.h. */
+    /* gpu_list_devices() of gpu/gpu.h. */
     int (*gpus)(struct gpu_device **devices, size_t *count, int *driver, const char **why);
 
-    /* enum gpu_memory_kind of gpu/gpu.h. */
+    /* Returns the enum gpu_memory_kind (gpu/gpu.h) of the memory at an address. */
     int (*memory_kind)(const void *address);
 
     size_t (*algorithms_count)(void);
     const struct coll_algorithm *(*algorithms_get)(size_t index);
     const char *(*coll_kind_name)(int kind);
-    size_t (*coll_rules_count)(void); /* the selection: within a kind the first rule that holds wins */
+    /* Rules of the algorithm selection: the first rule that applies to a call is used. */
+    size_t (*coll_rules_count)(void);
     const struct coll_rule *(*coll_rules_get)(size_t index);
 
-    /* The rules of the file that FISHPLATE_COLL names; valid until it is set again. An MPI error class, with a sentence in
-     * *why, when it cannot be read. */
+    /* Returns the rules of the file that FISHPLATE_COLL names, valid until FISHPLATE_COLL is set again.
+     * Returns an MPI error class, with a message in *why, if the file cannot be read. */
     int (*coll_site)(const struct coll_site_rule **rules, size_t *count, const char **why);
 
-    /* Between MPI_Init and MPI_Finalize, for comparing algorithms: can this one do a blocking call with a
-     * commutative operator on MPI_COMM_WORLD; and FISHPLATE_COLL as if it were this, from the next call on: the same
-     * at all ranks. 0 or an MPI error class. */
+    /* Called between MPI_Init and MPI_Finalize to compare algorithms. coll_usable() returns true if the
+     * algorithm can execute a blocking call with a commutative operator on MPI_COMM_WORLD. coll_set() sets
+     * FISHPLATE_COLL to `text` from the next call on; all ranks must pass the same text. It returns 0 or an
+     * MPI error class. */
     bool (*coll_usable)(const struct coll_algorithm *a);
     int (*coll_set)(const char *text);
 

@@ -17,7 +17,7 @@
 static struct {
     pthread_mutex_t lock;
     const void **handles; /* by index - FIRST_INDEX */
-    uint32_t *slots;      /* open addressing over address hashes: place in handles + 1, or EMPTY */
+    uint32_t *slots;      /* hash table by address, with open addressing: index in `handles` + 1, or EMPTY */
     uint32_t count;
     uint32_t capacity; /* of slots, a power of two; handles has room for half of it */
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -27,7 +27,7 @@ static uint32_t hash_address(const void *handle)
     return (uint32_t)(((uintptr_t)handle >> 4) * 0x9e3779b97f4a7c15u >> 32);
 }
 
-/* The slot that holds the address, or the empty one where it belongs. */
+/* Returns the slot that contains the address, or the empty slot for it. */
 static uint32_t *find_slot(uint32_t *slots, uint32_t capacity, const void *handle)
 {
     uint32_t i = hash_address(handle) & (capacity - 1);
@@ -78,8 +78,8 @@ void *api_handle_from_int(int number, void *null)
     return handle;
 }
 
-/* Fortran's MPI_STATUS_IGNORE is an address that only the Fortran bindings know; they set these when loaded.
- */
+/* Fortran's MPI_STATUS_IGNORE is an address that only the Fortran bindings know. The bindings set these
+ * variables when they are loaded. */
 MPI_Fint *MPI_F_STATUS_IGNORE;
 MPI_Fint *MPI_F_STATUSES_IGNORE;
 MPI_F08_status *MPI_F08_STATUS_IGNORE;

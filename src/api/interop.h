@@ -1,6 +1,6 @@
-/* interop.h: handles as integers, for Fortran and for MPI_X_toint/fromint. A predefined handle is its own
- * number; any other handle gets an index when it is first converted. The generated conversion functions call
- * these two functions.
+/* interop.h: handles as integers, for Fortran and for MPI_X_toint/fromint. The integer of a predefined handle
+ * is its value; any other handle gets an index when it is first converted. The generated conversion functions
+ * call these two functions.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_API_INTEROP_H

@@ -1,5 +1,5 @@
-/* p2p.h: what the point-to-point files of the API share: starting an operation on a communicator, with
- * MPI_PROC_NULL taken care of.
+/* p2p.h: declarations that the point-to-point files of the API share. A call with MPI_PROC_NULL starts no
+ * operation and returns a complete request.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_API_P2P_H
@@ -13,7 +13,6 @@
 
 enum p2p_kind { P2P_SEND, P2P_SSEND, P2P_RSEND, P2P_BSEND, P2P_RECV };
 
-/* A send or receive as the user described it. */
 struct p2p_call {
     enum p2p_kind kind;
     void *buf;
@@ -35,8 +34,8 @@ static inline void request_bind(struct request *r, struct comm *c)
     }
 }
 
-/* Called when a test or probe found nothing: threads that wait for the lock get their turn, however often it is
- * called, and so does the rank that shares this processor, which may be the one that is waited for. */
+/* Called when a test or probe found nothing. Lets other threads take the lock or, if ranks share processors,
+ * lets another rank run: the program may be waiting for that rank. */
 static inline void api_not_yet(struct proc *p)
 {
     if (unlikely(p->threaded))
@@ -45,8 +44,8 @@ static inline void api_not_yet(struct proc *p)
         sched_yield();
 }
 
-/* The buffer for buffered sends on this communicator: its own, its session's, or the process's; NULL when
- * none. */
+/* Returns the buffer for buffered sends on this communicator: the communicator's, its session's or the
+ * process's; NULL if none is attached. */
 struct bsend_pool *bsend_pool_of(struct comm *c);
 
 #endif

@@ -12,7 +12,8 @@ static inline bool is_complete(const struct request *r)
     return atomic_load_explicit(&r->complete, memory_order_acquire) != 0;
 }
 
-/* True for a handle with nothing to wait for: null, or persistent and not started. It was checked before. */
+/* True for a handle with nothing to wait for: null, or persistent and not started. Requires a valid
+ * handle. */
 static inline bool is_idle(MPI_Request handle)
 {
     if (handle_is_predefined(handle))
@@ -42,8 +43,8 @@ static int check_all(int count, const MPI_Request requests[])
     return 0;
 }
 
-/* Finishes a generalized request: status and error are the user's; an error of the free function takes precedence
- * (MPI-5.0, 13.2). */
+/* Finishes a generalized request: the user's query function sets the status; an error of the free function
+ * takes precedence over its error (MPI-5.0, 13.2). */
 static __attribute__((noinline, cold)) int finish_general(MPI_Request *handle, MPI_Status *status)
 {
     struct request *r = (struct request *)*handle;
@@ -54,7 +55,7 @@ static __attribute__((noinline, cold)) int finish_general(MPI_Request *handle, M
     return freed ? freed : queried;
 }
 
-/* Takes the status of a complete request and releases the request; returns its error. */
+/* Copies the status of a complete request, releases the request and returns its error. */
 static inline int request_finish(MPI_Request *handle, MPI_Status *status)
 {
     struct request *r = (struct request *)*handle;
@@ -63,7 +64,7 @@ static inline int request_finish(MPI_Request *handle, MPI_Status *status)
         return 0;
     }
     if (unlikely(r->obj.magic != MAGIC_REQUEST))
-        return bad_request(); /* the list has it twice */
+        return bad_request(); /* the handle is in the list twice and was released before */
     if (unlikely(r->ops->query != NULL))
         return finish_general(handle, status);
     int rc = r->error;
@@ -72,7 +73,7 @@ static inline int request_finish(MPI_Request *handle, MPI_Status *status)
     if (unlikely(rc != 0))
         api_request_result(r, rc);
     if (unlikely(rc == MPIX_ERR_PROC_FAILED_PENDING))
-        return rc; /* it stays active: a message may still come */
+        return rc; /* the request stays active: a message may still match it */
     if (r->persistent) {
         r->active = false;
     } else {
@@ -82,7 +83,7 @@ static inline int request_finish(MPI_Request *handle, MPI_Status *status)
     return rc;
 }
 
-/* True for a handle that is wrong, null or inactive: *rc is then what the call returns. */
+/* True for a handle that is invalid, null or inactive: *rc is then the result of the MPI call. */
 static inline bool is_null_or_inactive(MPI_Request handle, MPI_Status *status, int *rc)
 {
     *rc = check_handle(handle);
@@ -142,7 +143,6 @@ static void record_status_error(MPI_Status *statuses, int i, int error, int *fai
     set_error(status_at(statuses, i), error);
 }
 
-/* Finishes requests that are all complete. */
 static int finish_all(int count, MPI_Request requests[], MPI_Status *statuses)
 {
     int failed = 0;
@@ -180,7 +180,8 @@ int impl_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_o
     int rc = check_all(count, array_of_requests);
     if (unlikely(rc != 0))
         return rc;
-    /* A suspended receive that matches while another request is awaited is not complete any more. */
+    /* A suspended receive (MPIX_ERR_PROC_FAILED_PENDING) becomes incomplete if it matches a message while
+     * this call waits for another request: wait again. */
     do
         wait_each(count, array_of_requests);
     while (unlikely(p2p_has_faults(the_proc->p2p)) && !all_complete(count, array_of_requests));
@@ -427,7 +428,7 @@ int impl_Cancel(MPI_Request *request)
     if (!r->ops->cancel && !r->shared)
         return api_request_result(
             r, err_set(MPI_ERR_REQUEST, "request is a %s, which cannot be cancelled", r->ops->name));
-    /* A generalized request decides itself, also when it is complete. */
+    /* The cancel function of a generalized request is called even if the request is complete. */
     if (r->active && (!is_complete(r) || r->ops->query || p2p_is_suspended(r)))
         return p2p_cancel(the_proc->p2p, r);
     return 0;

@@ -7,7 +7,7 @@
 #include "obj/handle.h"
 
 struct grequest {
-    struct request base; /* first */
+    struct request base; /* must be the first member */
     MPI_Grequest_query_function *query;
     MPI_Grequest_free_function *free;
     MPI_Grequest_cancel_function *cancel;
@@ -53,7 +53,7 @@ static int grequest_drop(struct request *r)
 
 static void grequest_release(struct request *r)
 {
-    grequest_drop(r); /* unless it was done: MPI_Request_free */
+    grequest_drop(r); /* calls the user's free function unless it was called already */
     r->obj.magic = MAGIC_FREED;
     objmem_free(r);
 }

@@ -1,4 +1,4 @@
-/* p2p_partitioned.c: partitioned communication as the user calls it; p2p/partitioned.c does it.
+/* p2p_partitioned.c: the calls of partitioned communication; p2p/partitioned.c implements it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "api/p2p.h"
@@ -7,8 +7,8 @@
 #include "impl.h"
 #include "p2p/partitioned.h"
 
-/* No memory is larger. A count that is garbage in its upper half comes from a program whose mpi.h declares
- * it as int (docs/install.md). */
+/* No memory has more bytes. A program whose mpi.h declares count as int (docs/install.md) passes undefined
+ * upper 32 bits, which this limit detects. */
 #define BYTES_MAX ((MPI_Count)1 << 47)
 
 static int check_size(const struct p2p_call *call, int partitions)
@@ -55,7 +55,7 @@ static int partitioned_make(const struct p2p_call *call, int partitions, MPI_Req
 int impl_Psend_init(const void *buf, int partitions, MPI_Count count, struct dtype *datatype, int dest,
                     int tag, struct comm *comm, struct info *info, MPI_Request *request)
 {
-    (void)info; /* no key is known */
+    (void)info; /* no info key is supported */
     struct p2p_call call = {P2P_SEND, (void *)(uintptr_t)buf, count, datatype, dest, tag, comm};
     return partitioned_make(&call, partitions, request);
 }

@@ -1,5 +1,5 @@
-/* p2p_persistent.c: a send or receive described once and started many times. Each start makes an ordinary
- * operation and passes its result on.
+/* p2p_persistent.c: a send or receive described once and started many times. Each start creates an ordinary
+ * operation, whose result the persistent request takes over.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 #include "p2p/fault.h"
 
 struct persistent_request {
-    struct request base; /* first */
+    struct request base; /* must be the first member */
     struct p2p_call call;
-    struct request *running; /* NULL when it has ended, or was one of the shared requests */
+    struct request *running; /* request of the started operation; NULL if the operation is complete */
 };
 
 static void finish_running(struct persistent_request *pr, const struct request *r)
@@ -41,7 +41,8 @@ static int persistent_start(struct request *base)
         return rc;
     base->active = true;
     if (r->complete) {
-        p2p_end_suspended(r); /* the persistent request itself can be started again */
+        /* Ends a suspended receive with an error; the program can start the persistent request again. */
+        p2p_end_suspended(r);
         finish_running(pr, r);
         request_free(r);
         return 0;
@@ -49,7 +50,7 @@ static int persistent_start(struct request *base)
     pr->running = r;
     r->user = pr;
     r->on_complete = on_running_done;
-    r->freed = true; /* nobody else frees it */
+    r->freed = true; /* frees the request when it completes */
     return 0;
 }
 

@@ -47,7 +47,7 @@ int impl_Probe(int source, int tag, struct comm *comm, MPI_Status *status)
     return rc;
 }
 
-/* Returns a matched message's handle; it keeps its communicator for the error handler of its receive. */
+/* Returns a matched message's handle. The message retains its communicator for errors of the receive. */
 static MPI_Message return_message_handle(struct message *m, struct comm *comm)
 {
     p2p_message_bind(m, comm_retain(comm));
@@ -101,7 +101,7 @@ static int resolve_message_handle(MPI_Message handle, struct message **out)
     *out = NULL;
     if (handle == MPI_MESSAGE_NO_PROC)
         return 0;
-    /* Messages are not in the memory of objects: those with much data in them must go back to malloc. */
+    /* Messages are allocated by malloc, not in object memory, so that large ones can be freed. */
     if (handle_is_predefined(handle) || !objmem_is_malloc_aligned(handle) ||
         ((struct object *)handle)->magic != MAGIC_MESSAGE)
         return err_set(MPI_ERR_REQUEST, "message is %s, not a message from MPI_Mprobe or MPI_Improbe",

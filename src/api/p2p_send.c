@@ -82,7 +82,8 @@ int p2p_call_start(const struct p2p_call *c, struct request **out)
     }
 }
 
-/* Returns a request's handle. r points to the variable because arguments are evaluated in any order. */
+/* Returns a request's handle. `r` is a pointer because callers set *r inside the first argument, and
+ * arguments are evaluated in any order. */
 static inline int return_request_handle(int rc, struct request **r, struct comm *comm, MPI_Request *request)
 {
     if (unlikely(rc != 0))

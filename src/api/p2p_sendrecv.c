@@ -7,13 +7,13 @@
 #include "impl.h"
 #include "p2p/fault.h"
 
-/* Completes when both halves have; its status is the receive's. */
+/* The request of a send and a receive: complete when both are; its status is that of the receive. */
 struct pair_request {
-    struct request base; /* first */
+    struct request base; /* must be the first member */
     struct request *half[2];
     int left;
     int error;
-    void *copy; /* of what is sent, when the receive overwrites it */
+    void *copy; /* copy of the data to send if the receive overwrites them, else NULL */
 };
 
 static void pair_release(struct request *r)
@@ -24,7 +24,7 @@ static void pair_release(struct request *r)
     objmem_free(pair);
 }
 
-/* The send and the receive of the pair; one that has ended is NULL. */
+/* Returns the requests of the send and the receive; a complete one is NULL. */
 static struct request *const *pair_get_parts(const struct request *r, int *count)
 {
     *count = 2;
@@ -57,18 +57,18 @@ static void on_half_done(struct request *r)
 static void watch_half(struct pair_request *pair, int i)
 {
     struct request *r = pair->half[i];
-    p2p_end_suspended(r); /* the pair has no state that waits for an acknowledgement */
-    if (r->complete) {    /* perhaps one of the shared ones, which cannot point back at us */
+    p2p_end_suspended(r); /* ends a suspended receive with an error: a pair cannot stay suspended */
+    if (r->complete) {    /* needs no callback; a shared request must not be modified */
         record_half_result(pair, r, i == 1);
         request_free(r);
         return;
     }
     r->user = pair;
     r->on_complete = on_half_done;
-    r->freed = true; /* nobody else frees it */
+    r->freed = true; /* frees the request when it completes */
 }
 
-/* Ends the pair when the send could not start: the receive is cancelled, or completes if it has been matched. */
+/* Called if the send could not start: cancels the receive; a matched receive is freed at completion. */
 static void abandon_receive(struct request *r)
 {
     p2p_cancel(r->p2p, r);
@@ -89,7 +89,7 @@ static int pair_start(const struct p2p_call *send, const struct p2p_call *recv, 
     struct comm *comm = send->comm;
     request_setup(&pair->base, comm->proc->p2p, &pair_ops);
     pair->copy = copy;
-    pair->left = 3; /* both halves and this call */
+    pair->left = 3; /* events to wait for: the ends of both halves and of this function */
     int rc = p2p_call_start(recv, &pair->half[1]);
     if (rc == 0)
         rc = p2p_call_start(send, &pair->half[0]);

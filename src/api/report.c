@@ -14,7 +14,7 @@
 #include "obj/session.h"
 #include "rma/win.h"
 
-/* The object of the next error of this thread; ERROR_ON_NOTHING: that of the function's arguments. */
+/* Object whose error handler this thread's next error invokes; ERROR_ON_NOTHING: the call's argument. */
 struct error_owner {
     enum error_object on;
     void *object;
@@ -41,7 +41,7 @@ int api_error(enum error_object on, void *object, int rc, const char *function)
         object = next_error.object;
     }
     next_error.on = ERROR_ON_NOTHING;
-    /* MPI_FILE_NULL has a handler of its own; any other missing object leaves MPI_COMM_SELF's. */
+    /* MPI_FILE_NULL has a handler of its own; for any other missing object MPI_COMM_SELF's is invoked. */
     if (!object && on != ERROR_ON_FILE)
         on = ERROR_ON_NOTHING;
     return errhandler_invoke(the_proc, on, object, rc, function);
@@ -61,7 +61,8 @@ int api_error_outside_mpi(const char *function)
                   "MPI_Init: call "
                   "MPI there, or start the child with exec. The child ends.",
                   function, (int)getpid());
-        _exit(EXIT_FAILURE); /* exit would run the parent's handlers and write what it has in its buffers */
+        /* exit() would run the parent's atexit handlers and flush the parent's buffers. */
+        _exit(EXIT_FAILURE);
     }
     if (api_world_state() == WORLD_DONE)
         log_error("%s was called after MPI_Finalize", function);

@@ -7,11 +7,11 @@
 #include "obj/errhandler.h"
 #include "obj/handle.h"
 
-/* Invokes the error handler of the object; `object` NULL (it was itself invalid) uses that of MPI_COMM_SELF. Returns
- * what the MPI function returns. The lock must not be held. */
+/* Invokes the error handler of the object; if `object` is NULL because the argument was invalid, the handler
+ * of MPI_COMM_SELF. Returns the result of the MPI function. The lock must not be held. */
 int api_error(enum error_object on, void *object, int rc, const char *function) __attribute__((cold));
 
-/* The same for the calls that are passed the error handler they report to; e may be NULL. */
+/* Like api_error(), for calls that are passed the error handler to invoke; `e` may be NULL. */
 int api_error_to_handler(struct errhandler *e, int rc, const char *function) __attribute__((cold));
 
 /* Returns rc. If rc is an error, the wrapper invokes the error handler of the request's object (communicator, file or
@@ -22,7 +22,7 @@ int api_request_result(const struct request *r, int rc);
  * the process. */
 int api_error_outside_mpi(const char *function) __attribute__((cold, noreturn));
 
-/* The object in a user's variable, for calls that fail to free it; NULL if it has none. */
+/* Return the object of a handle in the user's variable, for calls that fail to free it; NULL: invalid. */
 struct comm *api_comm_at(const MPI_Comm *handle);
 struct win *api_win_at(const MPI_Win *handle);
 struct file *api_file_at(const MPI_File *handle);

@@ -14,7 +14,6 @@
         .buf = (void *)(uintptr_t)(buf_), .count = (count_), .type = (type_), \
     }
 
-/* Runs the operation and returns its request to the user. */
 static int rma_run_call(struct rma_call *c, MPI_Request *request)
 {
     struct request *r = NULL;
@@ -59,7 +58,7 @@ static int get_accumulate(struct rma_side origin, struct rma_side result, int ra
 
 #define NEAR_MOST 4096
 
-/* The bytes of a short block with the same layout at both ends; 0 for anything else. */
+/* Returns the size in bytes of a short contiguous block with the same type at both ends; 0 in other cases. */
 static size_t rma_block_size(MPI_Count origin_count, const struct dtype *origin_type, MPI_Count count,
                              const struct dtype *type)
 {
@@ -158,7 +157,7 @@ int impl_Rget_accumulate(const void *origin_addr, MPI_Count origin_count, struct
                           target_count, target_datatype, op, win, request);
 }
 
-/* Requires one predefined element: the standard leaves the meaning of a derived type open. */
+/* Requires a predefined datatype: the standard leaves the meaning of a derived type open. */
 static int check_element(const struct dtype *t)
 {
     if (t->obj.predefined)

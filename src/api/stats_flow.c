@@ -27,7 +27,6 @@ static struct stats_flow make_flow(const struct peer *peer, uint32_t me)
     return f;
 }
 
-/* Lists this rank's flows, allocated. */
 static struct stats_flow *own_flows(const struct proc *p, uint64_t *count)
 {
     struct stats_flow *list = calloc(p->size + 1, sizeof(*list));
@@ -65,7 +64,8 @@ int stats_flows_gather(struct proc *p, struct stats_flows *all)
     struct dtype *byte = dtype_from(MPI_BYTE), *number = dtype_from(MPI_UINT64_T);
     uint64_t count, *counts = calloc(p->size, sizeof(*counts));
     MPI_Count *bytes = calloc(p->size, sizeof(*bytes)), *places = calloc(p->size, sizeof(*places));
-    struct stats_flow *mine = own_flows(p, &count); /* before the gathering itself counts */
+    /* Lists the flows first, so that the messages of the gather are not counted. */
+    struct stats_flow *mine = own_flows(p, &count);
     *all = (struct stats_flows){0};
     int rc = stats_memory(p, counts && bytes && places && mine);
     rc = rc ? rc : impl_Gather(&count, 1, number, counts, 1, number, 0, p->world);

@@ -16,7 +16,7 @@ struct stats_flow {
     uint32_t from, to;
     char transport[16];
     char over[160]; /* the adapter and its description; "" for shared memory */
-    char made[24];  /* "memory", "hardware", "softib-tcp" ... */
+    char made[24];  /* kind of carrier: "memory", "hardware", "softib-tcp" ... */
 };
 
 struct stats_flows {
@@ -25,12 +25,12 @@ struct stats_flows {
     uint64_t count;
 };
 
-/* Collective over the world: MPI_ERR_NO_MEM on all ranks unless all have allocated their memory. */
+/* Collective over the world. Returns MPI_ERR_NO_MEM on all ranks unless `mine` is true on all ranks. */
 int stats_memory(struct proc *p, bool mine);
 
 /* Collective over the world; counts what was sent before the call. */
 int stats_flows_gather(struct proc *p, struct stats_flows *all);
 void stats_flows_text(const struct stats_flows *all, FILE *out);
-void stats_flows_json(const struct stats_flows *all, FILE *out); /* two members of an object */
+void stats_flows_json(const struct stats_flows *all, FILE *out); /* writes two members of a JSON object */
 
 #endif

@@ -1,5 +1,6 @@
 /* tool_category.c: categories: one for each layer that has variables. A control variable belongs to the layer
- * its line stands in, a performance variable to the one its name begins with. They never change.
+ * whose source file defines it, a performance variable to the layer that its name begins with. They never
+ * change.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -55,7 +56,7 @@ static int member_count(enum member kind)
     return kind == MEMBER_CVAR ? tool_cvar_count() : kind == MEMBER_PVAR ? tool_pvar_count() : EVENT_TYPES;
 }
 
-/* The number of the layer's members of a kind; the first `len` of them in indices. */
+/* Returns the number of the layer's members of a kind; stores the first `len` of them in `indices`. */
 static int category_members(int layer, enum member kind, int len, int indices[])
 {
     int n = 0;
@@ -87,7 +88,7 @@ static bool has_children(int layer)
     return false;
 }
 
-/* The layer of a category: categories are the layers in use; -1 if there is no such category. */
+/* Returns the layer of a category, or -1 if there is no such category. Categories are the layers in use. */
 static int category_layer(int category)
 {
     for (int i = 0; i < LAYERS && category >= 0; i++)

@@ -1,5 +1,5 @@
 /* tool_cvar.c: control variables: every tunable is one. Most are read once, when the layers open, and can be
- * set until then; those in the table below are read anew each time they matter, and can be set at any time.
+ * set until then; those in the table below are read at each use, and can be set at any time.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <limits.h>
@@ -11,7 +11,7 @@
 #include "impl.h"
 #include "obj/proc.h"
 
-#define TEXT_MAX 1024 /* characters of a string's value, with the final zero */
+#define TEXT_MAX 1024 /* largest size of a string value, with the final zero */
 
 struct cvar_handle {
     uint32_t magic;
@@ -85,7 +85,7 @@ static MPI_Datatype cvar_type(const struct tunable *t)
     return is_wide(t) ? MPI_UNSIGNED_LONG_LONG : MPI_INT;
 }
 
-/* The enumeration of a variable, created on first use and kept: a tool may keep using it. */
+/* Returns a variable's enumeration, created on first use and never freed: tools may continue to use it. */
 static MPI_T_enum cvar_enum(int index)
 {
     static struct tool_enum *enums;
@@ -184,7 +184,6 @@ int impl_T_cvar_read(MPI_T_cvar_handle handle, void *buf)
     return 0;
 }
 
-/* True if the variable can have this value. */
 static bool value_fits(const struct tunable *t, int64_t value)
 {
     int64_t max = t->max;

@@ -1,5 +1,5 @@
-/* tool_event.c: which events there are, what an event contains, and their only source: the process itself, in
- * order, by its clock. Registrations are in tool_event_handle.c.
+/* tool_event.c: the types of events, their contents, and their only source: this process, whose events are
+ * ordered by its clock. Registrations are in tool_event_handle.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "impl.h"
 
-/* The context is the number of a communicator on the wire; odd ones carry its collectives. */
+/* `context` identifies a communicator in message headers; odd numbers are those of its collectives. */
 struct arrived {
     MPI_Count length;
     unsigned context;
@@ -83,7 +83,7 @@ int impl_T_event_get_num(int *num_events)
     return 0;
 }
 
-/* Fills the arrays as far as they reach; *num_elements becomes the number of elements. */
+/* Fills at most *num_elements entries of the arrays, then sets *num_elements to the number of elements. */
 static void return_elements(const struct tool_event_type *t, MPI_Datatype types[], MPI_Aint displacements[],
                             int *num_elements)
 {
@@ -128,7 +128,7 @@ int impl_T_event_get_index(const char *name, int *event_index)
     return MPI_T_ERR_INVALID_NAME;
 }
 
-/* The instance behind a handle, which is valid only during its callback; else NULL. */
+/* Returns the event instance of a handle; NULL outside of the callback for which the handle is valid. */
 static const struct tool_event_instance *instance_from(MPI_T_event_instance handle)
 {
     return tool_has_magic(handle, TOOL_INSTANCE) ? (const struct tool_event_instance *)handle : NULL;

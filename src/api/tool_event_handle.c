@@ -29,7 +29,7 @@ struct registration {
 };
 
 static struct list registrations = {&registrations, &registrations};
-static int raising; /* depth: callbacks may make other events happen */
+static int raising; /* nesting depth: a callback may raise other events */
 
 static struct registration *registration_at(struct list *pos)
 {
@@ -124,7 +124,7 @@ int impl_T_event_handle_free(MPI_T_event_registration event_registration, void *
     struct registration *r = registration_from(event_registration);
     if (!r)
         return MPI_T_ERR_INVALID_HANDLE;
-    /* Events are never stored: no further one reaches this registration. */
+    /* Events are not queued, so no further event reaches this registration. */
     r->gone = true;
     if (free_cb_function)
         free_cb_function(event_registration, levels[LEVEL_HERE], user_data);

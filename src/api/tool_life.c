@@ -1,5 +1,5 @@
 /* tool_life.c: start and end of the tool information interface, its lock, its strings and its enumerations,
- * and the one place where it observes messages.
+ * and the callbacks by which it observes messages.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
@@ -68,7 +68,7 @@ void tool_string(const char *text, char *out, int *len)
     *len = (int)strlen(text) + 1;
 }
 
-/* The item'th word of "a|b|c"; NULL when there are fewer. */
+/* Returns word number `item` of "a|b|c"; NULL when there are fewer. */
 static const char *get_enum_item(const char *items, int item, char *out, size_t size)
 {
     for (; item > 0; item--) {

@@ -1,4 +1,4 @@
-/* tool_pvar.c: which performance variables there are: every counter, then values from queues, a watermark and
+/* tool_pvar.c: the list of performance variables: every counter, then values of queues, a watermark and
  * communicators. Sessions and handles are in tool_pvar_session.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -26,7 +26,7 @@ static uint64_t area_size(const struct proc *p)
     return p->net->area_size;
 }
 
-/* Appends the adapter, without which a measured value means little. */
+/* Writes the name of the adapter, on which measured values depend. */
 static void pvar_format_adapter(const struct proc *p, char *out)
 {
     net_adapter(p->net, out, TOOL_TEXT_MAX);
@@ -54,7 +54,7 @@ static uint64_t sent_bytes(const struct proc *p, uint32_t rank)
     return p->net->peers[rank] ? p->net->peers[rank]->sent_bytes : 0;
 }
 
-/* The size of the variable: PACE_WORDS for each link and size class (net/pace.h). */
+/* Returns the number of values of net_links: PACE_WORDS for each link and size class (net/pace.h). */
 static uint32_t count_link_words(const struct proc *p)
 {
     return atomic_load_explicit(&p->net->paces.count, memory_order_acquire) * PACE_CLASSES * PACE_WORDS;
@@ -62,8 +62,8 @@ static uint32_t count_link_words(const struct proc *p)
 
 static uint64_t read_link_word(const struct proc *p, uint32_t i)
 {
-    struct pace copy =
-        *paces_get(&p->net->paces, i / (PACE_CLASSES * PACE_WORDS)); /* the process's lock is not held */
+    /* The process's lock is not held, so the data is copied. */
+    struct pace copy = *paces_get(&p->net->paces, i / (PACE_CLASSES * PACE_WORDS));
     pace_finish_run(&copy);
     return pace_export_word(&copy, i / PACE_WORDS % PACE_CLASSES, i % PACE_WORDS);
 }

@@ -1,6 +1,6 @@
-/* tool_pvar_session.c: sessions and handles of performance variables. A handle to a counter remembers where
- * the counter stood when it was started, so that the code that counts knows nothing of handles; variables
- * of a communicator, and the watermark, are updated by callbacks of messages while such a handle is started.
+/* tool_pvar_session.c: sessions and handles of performance variables. A handle of a counter records the
+ * counter's value when the handle is started, so that the code that counts needs no handles. Message
+ * callbacks update the variables of communicators and the watermark while their handles are started.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>

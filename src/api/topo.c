@@ -166,7 +166,6 @@ int impl_Graph_get(struct comm *comm, int maxindex, int maxedges, int indx[], in
     return MPI_SUCCESS;
 }
 
-/* Finds the first neighbour of a node and the number of neighbours. */
 static int graph_neighbors(struct comm *comm, int rank, const int **begin, int *count)
 {
     int rc = topo_check_kind(comm, MPI_GRAPH);
@@ -202,7 +201,7 @@ int impl_Dist_graph_create_adjacent(struct comm *comm_old, int indegree, const i
                                     const int destweights[], struct info *info, int reorder,
                                     MPI_Comm *comm_dist_graph)
 {
-    struct comm *made = NULL; /* reorder: neighbours are known only here, so there is no better order */
+    struct comm *made = NULL; /* `reorder` is ignored: a rank knows only its own neighbours */
     int rc = dist_graph_create_adjacent(comm_old, indegree, sources, sourceweights, outdegree, destinations,
                                         destweights, info, &made);
     return comm_return_handle(rc, made, comm_dist_graph);

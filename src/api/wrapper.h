@@ -5,14 +5,14 @@
 #ifndef FP_API_WRAPPER_H
 #define FP_API_WRAPPER_H
 
-/* The one place where symbols become visible: what mpi.h declares, and PMPI_X and MPI_X that the wrappers
- * define. */
+/* Symbols become visible only here: the functions that mpi.h declares, and the PMPI_X and MPI_X that the
+ * wrappers define. */
 #pragma GCC visibility push(default)
 #include <mpi.h>
 #pragma GCC visibility pop
 
-/* Read by every call: declared hidden before any other declaration, so that the compiler accesses it without
- * the global offset table. */
+/* Every call reads the_proc. It is declared hidden before any other declaration, so that the compiler
+ * accesses it without the global offset table. */
 struct proc;
 extern struct proc *the_proc __attribute__((visibility("hidden")));
 

@@ -62,7 +62,7 @@ static bool is_resource_error(int error)
     return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
-/* True if a connection is pending: accept fails without a free descriptor even if there is none. */
+/* True if a connection is pending. accept() also fails with EMFILE if no connection is pending. */
 static bool has_pending_connection(int listener)
 {
     struct pollfd p = {.fd = listener, .events = POLLIN};

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* The first member of the structure that the user of an acceptor keeps for each caller. */
+/* Must be the first member of the user's structure for a caller. */
 struct acceptor_caller {
     uint64_t until; /* ms */
     struct acceptor_caller *next;
@@ -26,9 +26,10 @@ struct acceptor_ops {
 struct acceptor {
     const struct acceptor_ops *ops;
     void *ctx;
-    struct acceptor_caller *first, **last; /* in the order of their arrival */
+    struct acceptor_caller *first, **last; /* oldest caller; the final `next` pointer */
     uint32_t n, max, ms;
-    int spare; /* a descriptor that is closed to accept and refuse a caller if no other is free; -1: none */
+    /* reserve descriptor, closed in order to accept and reject a connection if no other is free; -1: none */
+    int spare;
 };
 
 void acceptor_open(struct acceptor *a, uint32_t max, uint32_t ms, const struct acceptor_ops *ops, void *ctx);
@@ -45,8 +46,8 @@ int acceptor_accept_pending(struct acceptor *a, int listener, uint64_t now);
  * without callers. */
 uint64_t acceptor_expire(struct acceptor *a, uint64_t now);
 
-/* Removes a caller that has authenticated or disconnected from the list; its owner keeps it. Callers that
- * are not in the list are ignored. */
+/* Removes a caller that has authenticated or disconnected from the list, without freeing it. Ignores callers
+ * that are not in the list. */
 void acceptor_remove(struct acceptor *a, struct acceptor_caller *c);
 
 #endif

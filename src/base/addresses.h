@@ -11,8 +11,8 @@
  * number. */
 int addresses_list_ipv4(struct in_addr *out, int most);
 
-/* These addresses as text, separated by commas; "" if there is none. Addresses that do not fit in `out`
- * are omitted. */
+/* Formats the addresses of addresses_list_ipv4 as text, separated by commas; "" without addresses. Omits
+ * addresses that do not fit in `out`. */
 void addresses_format_list(char *out, size_t size, int most);
 
 #endif

@@ -29,8 +29,8 @@ void biglock_destroy(struct biglock *l)
     pthread_mutex_destroy(&l->mutex);
 }
 
-/* Waits for the lock. `wanted` and `turns` change with the lock held, and a sharer reads them with the
- * lock held: it detects whether a waiting thread has not run yet. */
+/* Waits for the lock. The waiter increments `turns` with the lock held; biglock_hand_over reads `turns`
+ * before it unlocks, so that it detects every later acquisition by a waiter. */
 void biglock_lock_contended(struct biglock *l)
 {
     atomic_fetch_add_explicit(&l->wanted, 1, memory_order_relaxed);

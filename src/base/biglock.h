@@ -33,7 +33,8 @@ static inline void biglock_lock(struct biglock *l)
         biglock_lock_contended(l);
 }
 
-/* Acquires the lock without a request that its holder share it, for threads without urgency. */
+/* Acquires the lock without incrementing `wanted`, so that the holder does not release it early; for threads
+ * without urgency. */
 static inline void biglock_lock_without_request(struct biglock *l)
 {
     pthread_mutex_lock(&l->mutex);
@@ -44,7 +45,6 @@ static inline void biglock_unlock(struct biglock *l)
     pthread_mutex_unlock(&l->mutex);
 }
 
-/* True if a thread waits for the lock. */
 static inline bool biglock_has_waiters(struct biglock *l)
 {
     return atomic_load_explicit(&l->wanted, memory_order_relaxed) != 0;
@@ -62,9 +62,9 @@ static inline bool biglock_share_with_waiters(struct biglock *l)
 
 void biglock_yield_processor(struct biglock *l);
 
-/* Called after an unsuccessful poll. A thread that polls in a loop may prevent the thread that it waits
- * for from running, which then does not wait for the lock either. Therefore every 64th poll of a threaded
- * process yields the processor. */
+/* Called after an unsuccessful poll. On a shared processor, a thread that polls in a loop may prevent the
+ * thread whose progress it needs from running; that thread then does not wait for the lock either. Therefore
+ * every 64th poll of a threaded process yields the processor. */
 static inline void biglock_count_empty_poll(struct biglock *l)
 {
     if (!biglock_share_with_waiters(l) && atomic_load_explicit(&l->turns, memory_order_relaxed) != 0 &&

@@ -14,7 +14,8 @@ int frames_find_mpi_call(void *const *frames, int first, int count, const char *
     if (!dladdr((void *)(uintptr_t)frames_find_mpi_call, &here))
         return -1;
     for (int i = first; i < count; i++) {
-        /* A return address is behind the call, which may be the last instruction of its function. */
+        /* A return address points behind the call and may belong to the next function: look up the byte
+         * before. */
         const void *at = (const char *)frames[i] - (i > first);
         if (!dladdr(at, &there) || there.dli_fbase != here.dli_fbase || !there.dli_sname)
             continue;

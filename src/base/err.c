@@ -17,13 +17,13 @@ static _Thread_local struct {
     char text[MPI_MAX_ERROR_STRING];
 } last;
 
-/* The last error that was reported to the program, and for each class (modulo the length) the number of
- * errors reported since the program last requested the text of one. */
+/* The last error that was reported to the program. counts: for each error class (modulo 128), errors reported
+ * since the program last called MPI_Error_string for that class. */
 static _Thread_local struct {
     int errclass;
     char text[MPI_MAX_ERROR_STRING];
     unsigned counts[128];
-    bool requested[128]; /* the next error of this class begins a new count */
+    bool requested[128]; /* MPI_Error_string was called: the next error of this class restarts the count */
 } reported;
 
 static bool space_is_limited(void)
@@ -34,7 +34,7 @@ static bool space_is_limited(void)
 
 int err_set(int errclass, const char *fmt, ...)
 {
-    char text[sizeof(last.text)]; /* the arguments may include the last sentence */
+    char text[sizeof(last.text)]; /* a copy, since the arguments may include last.text */
     va_list args;
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
@@ -82,7 +82,7 @@ const char *err_reason(int number)
     case EMFILE:
     case ENFILE:
         return "Too many open files; raise the limit of open files (ulimit -n)";
-    case EAGAIN: /* of the calls in this library, only the creation of a thread returns it */
+    case EAGAIN: /* here only pthread_create returns EAGAIN */
         return "Resource temporarily unavailable; raise the limit of processes and threads (ulimit -u)";
     case ENOMEM:
         return space_is_limited()

@@ -23,11 +23,11 @@ const char *err_detail(int errclass);
  * err_detail. */
 void err_report(int errclass) __attribute__((cold));
 
-/* For MPI_Error_string. An error code is its class, so that the sentence belongs to the code for certain
- * only if no other error of the class was reported. Returns the sentence of the last reported error if it
- * is of this class, else "". *count: errors of the class reported since the last request for it; a second
- * request without an error in between returns the same count. For errors that no error handler received,
- * returns the sentence of err_detail. */
+/* For MPI_Error_string. Error codes equal error classes, so the stored text may belong to another error of
+ * the same class. Returns the text of the last reported error if that error has this class, else "". *count:
+ * errors of the class reported since MPI_Error_string was last called for it (unchanged if there were none);
+ * the text is certainly the right one only if *count is 1. Returns err_detail(errclass) for errors that no
+ * error handler received. */
 const char *err_get_reported(int errclass, unsigned *count) __attribute__((cold));
 
 /* The system's text for an errno, with advice if a limit of this process was reached. */

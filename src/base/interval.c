@@ -54,7 +54,8 @@ static struct interval *rotate_left(struct interval *n)
     return up;
 }
 
-/* Balances a subtree whose heights differ by at most two, so that they differ by at most one. Returns its root. */
+/* Balances a subtree whose heights differ by at most two, so that they differ by at most one. Returns its
+ * root. */
 static struct interval *interval_balance(struct interval *n)
 {
     int lean = interval_height(n->left) - interval_height(n->right);
@@ -125,8 +126,8 @@ void interval_remove(struct interval_tree *t, struct interval *node)
     t->root = remove_from_subtree(t->root, node);
 }
 
-/* If a node starts early enough, so do all nodes of the subtree to its left; whether that subtree covers the range
- * depends on its maximum end alone. So one path through the tree is sufficient. */
+/* If a node starts at or before `start`, so do all nodes of its left subtree, which then covers the range if
+ * its largest end is at or beyond `end`. Therefore the search follows a single path. */
 struct interval *interval_find_covering(const struct interval_tree *t, uintptr_t start, uintptr_t end)
 {
     struct interval *n = t->root;
@@ -141,8 +142,8 @@ struct interval *interval_find_covering(const struct interval_tree *t, uintptr_t
     return NULL;
 }
 
-/* The first node after `after` (or of all) that ends beyond `start`. Only subtrees whose maximum end is beyond `start`
- * are entered, so at most one fruitless step is made per level. */
+/* Finds the first node behind `after` (NULL: the first of all nodes) that ends beyond `start`. Subtrees whose
+ * largest end is at most `start` are skipped, so that each level costs at most one fruitless step. */
 static struct interval *find_first_ending_after(struct interval *n, const struct interval *after,
                                                 uintptr_t start)
 {

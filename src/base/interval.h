@@ -20,7 +20,7 @@ struct interval_tree {
 };
 
 void interval_insert(struct interval_tree *t, struct interval *node);
-void interval_remove(struct interval_tree *t, struct interval *node); /* must be in it */
+void interval_remove(struct interval_tree *t, struct interval *node); /* `node` must be in the tree */
 
 /* A node that covers [start, end), or NULL. */
 struct interval *interval_find_covering(const struct interval_tree *t, uintptr_t start, uintptr_t end);

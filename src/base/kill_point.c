@@ -30,7 +30,7 @@ static struct {
     enum kill_point point;
     bool stop;
     _Atomic int32_t
-        left; /* the rank gets the signal when it reaches the point for this many times; <= 0: it does not */
+        left; /* times the rank must still reach the point until it receives the signal; <= 0: never */
 } order = {.point = KILL_POINTS};
 
 static void kill_point_refuse(void)

@@ -1,9 +1,9 @@
-/* kill_point.h: named points inside the library at which a test kills or stops a rank. They exist only in
- * the test library build/lib/kill/libmpi_abi.so.1, which is compiled with FISHPLATE_KILL_POINTS; elsewhere
- * they are empty.
+/* kill_point.h: named points inside the library at which a test kills or stops a rank. They exist only in the
+ * test library build/lib/kill/libmpi_abi.so.1, which is compiled with FISHPLATE_KILL_POINTS; elsewhere they
+ * are empty.
  *     FISHPLATE_KILL_AT=name:count:rank          SIGKILL at the count-th time that the rank reaches the point
  *     FISHPLATE_KILL_AT=name:count:rank:stop     SIGSTOP instead
- * One more point: a line in kill_points.def, and KILL_POINT(name) in the file that the line names.
+ * To add a point, write a line in kill_points.def, and KILL_POINT(name) in the file that the line names.
  * docs/faults.md lists the tests.
  *
  * SPDX-License-Identifier: Apache-2.0 */

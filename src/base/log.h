@@ -12,7 +12,7 @@ enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 /* Sets the name of this process for messages, "rank 3 on node7". Copies `host`. */
 void log_identity(int rank, const char *host);
 
-/* FISHPLATE_LOG decides (error, warn, info, debug); warn unless set. */
+/* Messages up to this level are printed. FISHPLATE_LOG sets it (error, warn, info, debug); default: warn. */
 extern int log_threshold;
 
 void log_print(enum log_level level, const char *fmt, ...) PRINTF_LIKE(2, 3) __attribute__((cold));

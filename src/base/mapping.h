@@ -1,7 +1,6 @@
-/* mapping.h: memory of a process that other processes may map: a shared mapping of an anonymous file. A
- * fork does not copy its pages, so that adapters may access it. The software adapter (softib) of another
- * process maps it if its file is open when the memory is registered: a process without privileges finds
- * only open files of another one.
+/* mapping.h: memory of a process that other processes may map: a shared mapping of an anonymous file. A fork
+ * does not copy its pages, so that adapters may access them. The software InfiniBand adapter (softib) of
+ * another process can map the memory only if the file is still open when the memory is registered.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_MAPPING_H

@@ -51,7 +51,7 @@ bool objmem_is_foreign_object(const void *handle)
 
 #else
 
-/* Precedes each object. */
+/* Header in front of each object. */
 struct head {
     uint32_t size_class;
     uint32_t pad[3];
@@ -68,7 +68,7 @@ struct range {
     uintptr_t used; /* end of the addresses that were allocated */
 };
 
-/* Sizes go up by quarters of a power of two: 64, 80, 96, 112, 128, 160, ... */
+/* Size classes: four for each power of two: 64, 80, 96, 112, 128, 160, ... */
 enum { CLASSES = 4 * 40, RANGES = 32, SMALLEST = 64 };
 
 static struct {
@@ -81,7 +81,7 @@ static struct {
 static uint32_t size_class_of(size_t size)
 {
     size = MAX(size, (size_t)SMALLEST);
-    const int power = 63 - __builtin_clzll(size); /* the power of two at or below */
+    const int power = 63 - __builtin_clzll(size); /* log2 of the largest power of two <= size */
     const size_t quarter = ((size - ((size_t)1 << power)) * 4 + ((size_t)1 << power) - 1) >> power;
     return (uint32_t)((power - 6) * 4) + (uint32_t)quarter;
 }

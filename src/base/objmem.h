@@ -13,12 +13,12 @@
 
 #include "base/object.h"
 
-/* Bytes of the first range; more ranges follow when it is full. Unused addresses take no memory. */
+/* Bytes of the first range; more ranges follow when it is full. Unused pages occupy no memory. */
 #define OBJMEM_FIRST ((size_t)64 << 20)
 #define OBJMEM_ALIGN 8 /* least alignment of an object, which may be part of an allocation */
 
-/* The start of the first range; before the first allocation, an address that no process has. Hidden, so
- * that a read does not use the global offset table. */
+/* The start of the first range; before the first allocation, an address outside of every process. Hidden
+ * visibility, so that a read does not use the global offset table. */
 extern uintptr_t objmem_base __attribute__((visibility("hidden")));
 
 /* Zeroed memory for one object or for a block of objects; NULL: out of memory. Any thread may call. */
@@ -27,14 +27,14 @@ void *objmem_new(size_t size);
  * allowed. */
 void objmem_free(void *object);
 
-/* Called for the memory of each object: allocated with `size` bytes, or about to be freed (0). NULL unless
+/* Called after each allocation with the size in bytes, and before each free with size 0. NULL unless
  * FISHPLATE_DEBUG=leaks is set. */
 extern void (*objmem_watch)(void *object, size_t size);
 
-/* True if a handle outside the first range lies in another one. */
+/* True if a handle outside of the first range lies in another range. */
 bool objmem_is_foreign_object(const void *handle) __attribute__((cold));
 
-/* True if malloc could have returned this address; for objects that it allocates. */
+/* True if malloc could have returned this address. For objects that malloc allocates. */
 static inline bool objmem_is_malloc_aligned(const void *handle)
 {
     return (uintptr_t)handle % _Alignof(max_align_t) == 0 && (uintptr_t)handle < (uintptr_t)1 << 56;
@@ -48,7 +48,7 @@ static inline bool objmem_contains(const void *handle)
     return (at >> 3 | at << 61) < OBJMEM_FIRST / OBJMEM_ALIGN;
 }
 
-/* True if this handle, which is not predefined, is an object of that kind. */
+/* True if this handle, which is not predefined, is an object with this magic number. */
 static inline bool object_has_magic(const void *handle, enum object_magic magic)
 {
     if (__builtin_expect(!objmem_contains(handle), 0) && !objmem_is_foreign_object(handle))

@@ -38,8 +38,8 @@ int ownfile_open_folder(const char *path, bool create)
     return is_owned_by_user(&s, OTHERS_ACCESS) ? fd : close_with_error(fd, EPERM);
 }
 
-/* True if the file has a single name, or no other user can create another: a hard link would let another user direct
- * writes to any file of this user. */
+/* True if the file has a single name, or no other user can create another: a hard link would let another user
+ * direct writes to any file of this user. */
 static bool has_single_link(int folder, const struct stat *s)
 {
     struct stat f;

@@ -22,14 +22,14 @@ void place_find(struct place *out, char *call, size_t size);
 /* Finds the file that contains a return address. Returns false if no file is known; *out is then empty. */
 bool place_of_address(const void *address, struct place *out);
 
-/* "solver.c:210", else "solver+0x1234"; "a place that is not known". */
+/* Formats a place: "solver.c:210"; without debug information "solver+0x1234"; "a place that is not known". */
 void place_text(const struct place *at, char *out, size_t size);
 
-/* The function and "file:line" of a place; false without debug information. Takes at most two seconds, and
- * after a lookup that took longer answers false at once. */
+/* Finds the function and "file:line" of a place; false without debug information. Takes at most two seconds;
+ * after a lookup that took longer, later calls return false at once. */
 bool place_lookup(const struct place *at, char *function, size_t function_size, char *line, size_t line_size);
 
-/* ", called by main at solver.c:210" of the present MPI call; empty without debug information. */
+/* Writes ", called by main at solver.c:210" for the present MPI call; "" without debug information. */
 void place_call_text(char *out, size_t size);
 
 #endif

@@ -23,7 +23,7 @@ struct pool {
 void pool_init(struct pool *pool, size_t item_size, size_t per_block);
 void pool_init_objects(struct pool *pool, size_t item_size, size_t per_block);
 void pool_destroy(struct pool *pool);
-int pool_grow(struct pool *pool); /* 0 or MPI_ERR_NO_MEM */
+int pool_grow(struct pool *pool); /* adds a block; 0 or MPI_ERR_NO_MEM */
 
 /* An object with undefined contents; NULL: out of memory. */
 static inline void *pool_get(struct pool *pool)

@@ -111,7 +111,7 @@ bool settings_site_path(char *out, size_t size)
     char *slash = strrchr(real, '/');
     if (slash)
         *slash = '\0';
-    for (int up = 0; up < 2; up++) { /* PREFIX/lib or PREFIX/lib/x86_64-linux-gnu */
+    for (int up = 0; up < 2; up++) { /* the library is in PREFIX/lib or in PREFIX/lib/x86_64-linux-gnu */
         slash = strrchr(real, '/');
         if (!slash)
             return false;

@@ -21,7 +21,7 @@ void settings_parse(char *text, settings_line_fn *handle, void *arg);
  * (also if there is no file) or an errno: EPERM: the file was rejected; EFBIG: it is larger than 64 KiB. */
 int settings_file_read(const char *path, bool private, settings_line_fn *handle, void *arg);
 
-/* The paths of the site's and of the user's file; false if there is none or it is too long. */
+/* Write the path of the site's or of the user's file; false if it cannot be determined or is too long. */
 bool settings_site_path(char *out, size_t size);
 bool settings_user_path(char *out, size_t size);
 

@@ -44,7 +44,8 @@ static void sha256_schedule(uint32_t w[64], const uint8_t *block)
     }
 }
 
-/* One round. The eight words stay in place; the names of the arguments rotate, with a period of eight rounds. */
+/* One round. The eight words stay in place; the names of the arguments rotate, with a period of eight
+ * rounds. */
 static inline void sha256_round(uint32_t a, uint32_t b, uint32_t c, uint32_t *d, uint32_t e, uint32_t f,
                                 uint32_t g, uint32_t *h, uint32_t add)
 {

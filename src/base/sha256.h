@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHA256_SIZE  32 /* bytes of a digest or of a code */
+#define SHA256_SIZE  32 /* bytes of a digest or of an authentication code */
 #define SHA256_BLOCK 64
 
 struct sha256 {
@@ -23,8 +23,8 @@ void sha256_init(struct sha256 *s);
 void sha256_add(struct sha256 *s, const void *data, size_t len);
 void sha256_end(struct sha256 *s, uint8_t out[SHA256_SIZE]);
 
-/* A copy of the state after hmac_sha256_init begins another message with the same key, at half the cost of
- * a new initialisation. */
+/* A copy of the state made after hmac_sha256_init authenticates another message with the same key at half the
+ * cost of a new initialisation. */
 struct hmac_sha256 {
     struct sha256 inner, outer;
 };

@@ -30,7 +30,7 @@ bool shared_memory_seal(int fd, uint64_t bytes)
     if (is_sealed(fd))
         return true;
     if (ftruncate(fd, (off_t)bytes) != 0)
-        return is_sealed(fd); /* by another process at this moment */
+        return is_sealed(fd); /* true if another process has sealed it concurrently */
     return fcntl(fd, F_ADD_SEALS, SEALS) == 0 || is_sealed(fd);
 }
 
@@ -45,8 +45,8 @@ int shared_memory_create(const char *name, uint64_t bytes)
     return -1;
 }
 
-/* True for a memory file of this user with this name. Works on any descriptor, O_PATH included. Such a file has no
- * name in any folder: the link in /proc shows the one that it was created with. */
+/* True if `fd` (O_PATH allowed) is a memfd that this user created with this name. A memfd has no path; the
+ * link in /proc shows the name that was passed to memfd_create. */
 static bool is_memory_of_user(int fd, const char *name, uint64_t least)
 {
     char path[64], expected[280], found[280];

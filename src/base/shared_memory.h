@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define SHARED_MEMORY_NODE \
-    "fishplate-node" /* the ranks of one node; created by mpiexec or by the node's first rank */
+    "fishplate-node" /* memory of a node's ranks; created by mpiexec or by its first rank */
 
 /* Creates a sealed memory file of this size; -1 with errno. */
 int shared_memory_create(const char *name, uint64_t bytes);
@@ -19,14 +19,15 @@ int shared_memory_create(const char *name, uint64_t bytes);
 /* Creates an empty memory file for shared_memory_seal. */
 int shared_memory_create_empty(const char *name);
 
-/* Sets the file's size permanently, unless another process has set one before; false with errno. */
+/* Sets the file's size permanently, unless another process has set its size before; false with errno. */
 bool shared_memory_seal(int fd, uint64_t bytes);
 
 /* True for a sealed memory file of this user with this name and at least this size. */
 bool shared_memory_is_valid(int fd, const char *name, uint64_t least);
 
-/* Opens descriptor `fd` of process `pid` for reading and writing; -1 with errno. EPERM: it is no such
- * memory file. No other file is opened: opening a device or a file of the program could have side effects. */
+/* Opens descriptor `fd` of process `pid` for reading and writing; -1 with errno. EPERM: the descriptor is no
+ * sealed memory file of this user with this name and size. No other file is opened: opening a device or a
+ * file of the program could have side effects. */
 int shared_memory_open(int pid, int fd, const char *name, uint64_t least);
 
 /* True if the process or its descriptor does not exist any more. Needs no descriptor. */

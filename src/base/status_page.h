@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PAGE_NAME        "fishplate-rank"      /* of the memfd */
+#define PAGE_NAME        "fishplate-rank"      /* name of the memfd */
 #define PAGE_MAGIC       0x35676150746c7046ull /* "FpltPag5": changes with the layout */
 #define PAGE_PATIENCE_MS 50
 #define PAGE_TICK_MS     100 /* between two samples of the counts of messages */
@@ -27,7 +27,7 @@
 enum {
     PAGE_COMMS = 48,
     PAGE_KINDS = 8, /* last collectives of a communicator whose kinds are recorded */
-    PAGE_WAITS = 4, /* threads */
+    PAGE_WAITS = 4, /* threads whose waits are recorded */
     PAGE_ITEMS = 16,
     PAGE_GROUPS = 4,
     PAGE_RUNS = 8,
@@ -51,7 +51,7 @@ enum page_kind {
     PAGE_KIND_COUNT
 };
 
-/* The progress of an item. */
+/* The progress of an item that a rank waits for. */
 enum page_step {
     PAGE_POSTED, /* receive: no message has arrived. send: announced, and not yet matched */
     PAGE_QUEUED, /* send: waits for credits, for a free slot or for the connection */
@@ -66,11 +66,11 @@ struct page_item {
     uint8_t group; /* index in the wait's groups; PAGE_GROUPS: not recorded */
     uint32_t context;
     int32_t peer; /* job rank, PAGE_ANY or PAGE_UNKNOWN */
-    int32_t rank; /* its rank in the communicator; a collective's root */
+    int32_t rank; /* the peer's rank in the communicator; PAGE_COLL: the root */
     int32_t tag;
     int32_t unused;
     uint64_t bytes;  /* of the message, or of the receive buffer */
-    uint64_t number; /* PAGE_COLL: of the call on its communicator; 0: not known */
+    uint64_t number; /* PAGE_COLL: sequence number of the call on its communicator; 0: unknown */
 };
 
 /* The members of a communicator, by job rank: first, first + stride, ... in the order of their ranks. */
@@ -80,15 +80,15 @@ struct page_run {
 };
 struct page_group {
     uint32_t context;
-    int32_t rank, size; /* mine; members (of the side that messages go to) */
-    uint32_t nruns;     /* PAGE_RUNS + 1: more than fit */
+    int32_t rank, size; /* this process's rank; members (of an intercommunicator's remote group) */
+    uint32_t nruns;     /* entries in `runs`; PAGE_RUNS + 1: too many to record */
     struct page_run runs[PAGE_RUNS];
     char label[64];
 };
 
 struct page_place {
-    uint64_t offset;  /* of the return address in the file */
-    char module[168]; /* its path */
+    uint64_t offset;  /* of the return address in `module` */
+    char module[168]; /* path of the program or library */
     char symbol[64];  /* the function, if the file's symbols name it */
 };
 
@@ -134,9 +134,9 @@ struct page_link {
 /* How fast large messages moved on a link (net/pace.h). */
 struct page_pace {
     int32_t peer;
-    uint8_t rail, out, local, class; /* out: measured by the sender; class: of their size */
+    uint8_t rail, out, local, class; /* out: measured by the sender; class: size class of the messages */
     uint32_t messages;
-    uint32_t best; /* ns for 64 KiB, in the fastest run */
+    uint32_t best; /* ns per 64 KiB in the fastest run */
     uint64_t bytes, ns;
     char how[72];
 };
@@ -195,7 +195,7 @@ static inline void page_end_change(struct page *page)
 struct page_comm *page_comm_open(struct page *page, uint32_t context, int rank, int size, const char *label);
 void page_comm_close(struct page_comm *c);
 
-/* Counts a collective call, in two instructions: the shortest collectives take only a hundred. */
+/* Counts a collective call in two instructions; the fastest collectives take only a hundred instructions. */
 static inline void page_comm_count(struct page_comm *c)
 {
     c->calls++;

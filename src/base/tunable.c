@@ -33,8 +33,8 @@ static TUNABLE_STRING(laboratory, "LAB",
                       "Control variables for experiments with the library itself, NAME=VALUE separated by "
                       "commas, for example IB_GROWTH=linear,IB_RING_SLOTS=2. lab/README.md lists them.");
 
-/* Variables that mpiexec, the wrappers and the tools set for their own use. They are no tunables, and no
- * errors. */
+/* Environment variables that mpiexec, the wrappers and the tools set for their own use. The library does not
+ * report them as unknown. */
 static const char *const reserved[] = {
     "WORLD_RANK",   "WORLD_SIZE",    "LOCAL_RANK", "LOCAL_SIZE",  "NODE_FD",       "NODE_MAP",
     "NOTICES_FD",   "VNODE",         "TRACER",     "ONE_MACHINE", "JOB",           "LAUNCHER",
@@ -42,7 +42,7 @@ static const char *const reserved[] = {
     "APPNUM",       "UNIVERSE_SIZE", "SOFTIB_LIB", "PROF",        "SEVERAL_NODES", "PARENT_PORT",
     "PROF_TIMELINE"};
 
-/* Settings of earlier versions, and what replaces each. */
+/* Settings of earlier versions that were removed, and advice for users who still set them. */
 static const struct {
     const char *name, *instead;
 } retired[] = {
@@ -311,7 +311,7 @@ static void unknown_name(const char *name)
                     name);
 }
 
-/* True for a value that is for experiments only. */
+/* True if the tunable, or this value of a choice, is for experiments only. */
 static bool is_experiment(const struct tunable *t, const char *text)
 {
     int64_t value;

@@ -27,17 +27,18 @@ enum tunable_source {
 struct tunable {
     const char *name; /* without FISHPLATE_ */
     const char *doc;
-    /* Of a choice: "auto|on|off", whose value is the index. Of a string: the words of its list. */
+    /* Of a choice: "auto|on|off"; its value is the index of a word. Of a string: the permitted words. */
     const char *choices;
     const char *text; /* value of a string; "": not set */
     int (*check)(
-        const char *text); /* of a string: returns 0 or MPI_ERR_ARG with a sentence; NULL: any text */
-    const char *file;      /* source file, whose folder is the layer */
+        /* checks the text of a string: returns 0 or MPI_ERR_ARG with a sentence; NULL: any text */
+        const char *text);
+    const char *file; /* source file; its folder names the layer */
     int64_t value, initial, min, max;
     enum tunable_type type;
     enum tunable_source source;
     bool laboratory; /* for experiments: set by FISHPLATE_LAB and MPI_T only, not documented for users */
-    int64_t users;   /* of a choice: number of its first values that are for users; 0: all */
+    int64_t users;   /* of a choice: only the first `users` values are for users; 0: all */
 };
 
 #define TUNABLE_DEFINE(var, ...)                          \
@@ -55,17 +56,17 @@ struct tunable {
                    .max = hi, .text = "", .doc = DOC)
 #define TUNABLE_STRING(var, NAME, DOC) \
     TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_STRING, .text = "", .doc = DOC)
-/* A string that the function CHECK accepts. */
+/* A tunable whose value is a string that the function CHECK accepts. */
 #define TUNABLE_CHECKED(var, NAME, CHECK, DOC) \
     TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_STRING, .text = "", .check = CHECK, .doc = DOC)
-/* A list of these words, separated by commas. */
+/* A tunable whose value is a list of the words in WORDS, separated by commas. */
 #define TUNABLE_WORDS(var, NAME, WORDS, DOC) \
     TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_STRING, .text = "", .choices = WORDS, .doc = DOC)
 #define TUNABLE_CHOICE(var, NAME, def, CHOICES, DOC)                                           \
     TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_CHOICE, .value = def, .initial = def, \
                    .choices = CHOICES, .text = "", .doc = DOC)
 
-/* Control variables of the laboratory. */
+/* Tunables for experiments, set by FISHPLATE_LAB. */
 #define LABORATORY_INT(var, NAME, def, lo, hi, DOC)                                                    \
     TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_INT, .value = def, .initial = def, .min = lo, \
                    .max = hi, .text = "", .doc = DOC, .laboratory = true)
@@ -75,14 +76,14 @@ struct tunable {
 #define LABORATORY_CHOICE(var, NAME, def, CHOICES, DOC)                                        \
     TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_CHOICE, .value = def, .initial = def, \
                    .choices = CHOICES, .text = "", .doc = DOC, .laboratory = true)
-/* A choice of which only the first `few` values are for users. */
+/* A choice of which only the first `few` values are for users; the others are for experiments. */
 #define TUNABLE_CHOICE_FEW(var, NAME, def, CHOICES, few, DOC)                                  \
     TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_CHOICE, .value = def, .initial = def, \
                    .choices = CHOICES, .text = "", .doc = DOC, .users = few)
 
 /* Reads every tunable from the files of the site and of the user (settings_file.h), then from the
- * environment. Returns the number of problems (unknown names, values out of range), which
- * tunables_report() prints: only one rank of a job calls it. */
+ * environment. Returns the number of problems (unknown names, values out of range), which tunables_report()
+ * prints (called by one rank of a job only). */
 int tunables_load(void);
 void tunables_report(void);
 

@@ -67,7 +67,6 @@ int boot_layout(struct boot *b, const char *map, const char *job);
  */
 int boot_layout_foreign(struct boot *b, const char *map, const char *job);
 
-/* Frees what boot_layout allocated. */
 void boot_layout_free(struct boot *b);
 
 #endif

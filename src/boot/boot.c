@@ -21,7 +21,8 @@
 
 #define KEY_LEN_MAX 40
 
-/* boot_open uses the first one whose detect returns true; that of boot_singleton always does. */
+/* boot_open uses the first back end whose detect() returns true; boot_singleton's detect() always returns
+ * true. */
 static const struct boot_backend *const backends[] = {&boot_pmix, &boot_pmi1, &boot_singleton};
 
 static TUNABLE_INT(init_timeout, "INIT_TIMEOUT", 60, 1, 86400,
@@ -53,8 +54,9 @@ uint64_t boot_deadline(void)
     return clock_ns() + (uint64_t)init_timeout.value * 1000000000u;
 }
 
-/* True for one of several tasks of an srun without a PMI server: each task would be a singleton. A batch
- * script has SLURM_PROCID, too, but no step; the task of a step with one task is a singleton. */
+/* True if this process is one of several tasks of an srun without a PMI server, which would each run as a
+ * singleton. A batch script has SLURM_PROCID but no SLURM_STEP_ID; a step of one task may run as a
+ * singleton. */
 static bool slurm_task_without_server(void)
 {
     const char *tasks = env_get("SLURM_STEP_NUM_TASKS");

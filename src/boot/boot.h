@@ -81,22 +81,23 @@ struct boot_program {
 #define BOOT_SPAWN_ID 64
 
 /* Requests that the launcher start these programs as a new job, whose boot->parent will be `port`. id: the
- * name for boot_spawn_poll. MPI_ERR_SPAWN if the launcher cannot. Returns before the new processes run. */
+ * name for boot_spawn_poll. MPI_ERR_SPAWN if the launcher cannot start processes. Returns before the new
+ * processes run. */
 int boot_spawn(struct boot *b, const struct boot_program *programs, int n, const char *port,
                char id[BOOT_SPAWN_ID]);
 
-/* Returns 0 while the spawn may still succeed, MPI_ERR_SPAWN with the reason when it has failed. A
- * launcher that cannot be queried fails it FISHPLATE_INIT_TIMEOUT seconds after `since` (clock_ns). */
+/* Returns 0 while the spawn may still succeed, MPI_ERR_SPAWN with the reason when it has failed. If the
+ * launcher cannot be queried, the spawn fails FISHPLATE_INIT_TIMEOUT seconds after `since` (clock_ns). */
 int boot_spawn_poll(struct boot *b, const char *id, uint64_t since);
 
 /* The processes of the spawned job `id` have connected to their parents. */
 void boot_spawn_connected(struct boot *b, const char *id);
 
-/* Frees b and everything it owns, but no mapping of node_fd. */
+/* Frees b and everything it owns, but does not unmap memory of node_fd. */
 void boot_close(struct boot *b);
 
-/* True if all tasks of srun fail in boot_open with this text and this is not the first task: one message
- * is enough. */
+/* True if all tasks of srun fail in boot_open with this text and this task is not the first: only the first
+ * task prints the text. */
 bool boot_is_reported_elsewhere(const char *detail);
 
 /* MPI_Abort: reports the exit code and the reason (one sentence, may be NULL) to the launcher, then exits. */

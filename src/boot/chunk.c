@@ -1,5 +1,5 @@
-/* chunk.c: base64 after a length. The decoder checks each character and the final length: the server may
- * have damaged the text.
+/* chunk.c: encodes a value as its length and base64. The decoder checks each character and the final length:
+ * the server may have damaged the text.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "boot/chunk.h"

@@ -21,8 +21,8 @@
 
 #define FILES_MAX 65536 /* descriptors that are closed one by one if the kernel cannot close a range */
 
-/* Files 3 to 5 become the pipe, the connection and the rank; standard error stays, everything else is
- * closed. */
+/* In the child, descriptors 3 to 5 are the pipe, the PMI connection and the rank's pidfd; standard error
+ * stays open, all others are closed. */
 enum { PIPE_FD = 3, PMI_FD_KEPT = 4, RANK_FD = 5, FIRST_CLOSED = 6 };
 
 void child_close_files(unsigned first)
@@ -37,8 +37,8 @@ void child_close_files(unsigned first)
 
 static void place_inherited_descriptors(int pipe_end, int pmi, int rank)
 {
-    /* Duplicates to numbers above all final ones first, so that no dup2 closes a descriptor that is still
-     * needed. */
+    /* Duplicates the descriptors to numbers above all final ones first, so that no dup2 closes a descriptor
+     * that is still needed. */
     int above[] = {fcntl(pipe_end, F_DUPFD, FIRST_CLOSED), pmi >= 0 ? fcntl(pmi, F_DUPFD, FIRST_CLOSED) : -1,
                    rank >= 0 ? fcntl(rank, F_DUPFD, FIRST_CLOSED) : -1};
     close(STDIN_FILENO);
@@ -141,7 +141,7 @@ void death_watcher_start(struct death_watcher *h, const struct boot *b, int pmi)
     pid_t pid = (pid_t)syscall(SYS_clone, 0, 0, 0, 0, 0);
     if (pid == 0) {
         close(ends[1]);
-        /* A rank that has died sends no byte: its pidfd ends the wait. */
+        /* If the rank dies without writing a byte, its pidfd ends the poll; the read must not block then. */
         if (rank >= 0)
             fcntl(ends[0], F_SETFL, O_NONBLOCK);
         death_watcher_body(ends[0], pmi, rank, &text);

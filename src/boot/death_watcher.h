@@ -14,7 +14,8 @@
 
 struct death_watcher {
     pid_t pid; /* 0: no child process */
-    int end;   /* write end of a pipe: one byte before its end reports that the rank has finished */
+    /* write end of a pipe: a byte reports that the rank has finished, end of file alone that it died */
+    int end;
 };
 
 /* Starts the watcher if Slurm has started several ranks; elsewhere does nothing. pmi: the connection for

@@ -10,13 +10,13 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* The first argument of that mpiexec. The second one is PID:N, the id of the spawning process and the
- * number of the spawn. */
+/* First argument of the mpiexec that a process without a launcher starts to spawn processes. The second
+ * argument is PID:N, the id of the spawning process and the number of the spawn. */
 #define KEEP_OPTION "--fishplate-keep"
 
-/* Descriptors that mpiexec inherits: a pidfd of the spawning process (closed on old kernels), the book,
- * and the file with the rest of the command line (spawn_command.h), which the third and the fourth argument
- * name. */
+/* Descriptors that mpiexec inherits: a pidfd of the spawning process (closed on old kernels), the file of
+ * struct keep_book, and the file with the rest of the command line (spawn_command.h), which the third and the
+ * fourth argument name. */
 enum { KEEP_PROGRAM_FD = 3, KEEP_BOOK_FD = 4, KEEP_COMMAND_FD = 5 };
 
 #define KEEP_SPAWNS 256
@@ -27,7 +27,7 @@ enum keep_state {
     KEEP_ENDED      /* the mpiexec has ended */
 };
 
-/* States of the last jobs that a process has spawned, in memory shared with their mpiexecs. */
+/* States of the last KEEP_SPAWNS jobs that a process has spawned, in memory shared with their mpiexecs. */
 struct keep_book {
     atomic_int finished; /* MPI_Finalize has been called: a failure of one job no longer ends the other */
     atomic_uchar state[KEEP_SPAWNS];

@@ -26,12 +26,14 @@
 #define ENV_SEVERAL \
     "FISHPLATE_SEVERAL_NODES" /* of a spawned job: jobs connected with it are on other nodes */
 #define ENV_ONE_MACHINE "FISHPLATE_ONE_MACHINE" /* all hosts of the job are this machine */
-#define ENV_PARENT      "FISHPLATE_PARENT_PORT" /* of a job spawned by PMIx or by a singleton, which set it */
-#define ENV_NOTICES     "FISHPLATE_NOTICES_FD"  /* with recovery: descriptor of notice.h */
-#define ENV_SOFTIB_LIB  "FISHPLATE_SOFTIB_LIB"  /* path of softib's libibverbs.so.1, if it is installed */
+/* parents' port; set if PMIx or a singleton spawned the job */
+#define ENV_PARENT "FISHPLATE_PARENT_PORT"
+/* descriptor of the notice page (notice.h); only with recovery */
+#define ENV_NOTICES    "FISHPLATE_NOTICES_FD"
+#define ENV_SOFTIB_LIB "FISHPLATE_SOFTIB_LIB" /* path of softib's libibverbs.so.1, if it is installed */
 
-/* Variables of softib: with -vnodes each virtual node is a node of a fabric, unless the user describes
- * another one. */
+/* Variables of softib: with -vnodes each virtual node is a node of a softib fabric, unless the user describes
+ * another fabric. */
 #define ENV_SOFTIB_FABRIC "SOFTIB_FABRIC"
 #define ENV_SOFTIB_NODE   "SOFTIB_NODE"
 #define ENV_SOFTIB_KEY    "SOFTIB_KEY" /* of a fabric over TCP: 32 hexadecimal digits */

@@ -16,7 +16,7 @@
 
 struct notice {
     _Atomic uint32_t full; /* 1: the other members are valid */
-    uint32_t rank;         /* that died */
+    uint32_t rank;         /* rank that died */
     uint64_t world;        /* notice_hash_job of its job */
     uint64_t when;         /* CLOCK_MONOTONIC in ns at which the launcher detected the death */
     uint64_t unused;
@@ -34,19 +34,21 @@ struct notice_page {
     struct notice notices[NOTICES_MAX];
 };
 
-/* Maps the page behind a descriptor; NULL on failure. */
+/* Maps the notice page whose file has descriptor `fd`; NULL on failure. */
 struct notice_page *notice_map(int fd);
 void notice_unmap(struct notice_page *page);
 
 /* Creates the page's file; returns its descriptor, or -1. */
 int notice_create(void);
 
-/* The number that stands for a job's name in notices of deaths; and in notices of ranks that have ended after MPI_Finalize, which only
- * ranks of the same job read: ranks of other jobs may still have messages of such a rank to receive. */
+/* Numbers of a job in notices: notice_hash_job in notices of deaths, notice_hash_departures in notices of
+ * ranks that ended after MPI_Finalize. Only ranks of the same job read the latter: ranks of other jobs may
+ * still have to receive messages of such a rank. */
 uint64_t notice_hash_job(const char *job);
 uint64_t notice_hash_departures(const char *job);
 
-/* fd: of the page. False: the page is full, and neither this death nor later ones are recorded. */
+/* Appends a notice. fd: file of the page. False: the page is full, and neither this death nor later ones are
+ * recorded. */
 bool notice_add(struct notice_page *page, int fd, uint64_t world, uint32_t rank);
 
 /* Notice number i, or NULL while it is not published. */

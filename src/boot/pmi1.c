@@ -87,7 +87,7 @@ static void pmi1_close(struct boot *b)
     free(p);
 }
 
-/* Uses the socket PMI_FD; PMI_RANK and PMI_SIZE are in the environment. */
+/* Uses the inherited socket PMI_FD; PMI_RANK and PMI_SIZE are in the environment. */
 static int connect_fd(struct pmi1 *p)
 {
     long fd, rank, size;
@@ -281,7 +281,7 @@ static int pmi1_open(struct boot **out)
     return 0;
 }
 
-/* "fp.<rank>.<key>.<piece>" */
+/* Formats the key of a piece of a value: "fp.<rank>.<key>.<piece>". */
 static void format_store_key(uint32_t rank, const char *key, size_t piece, char *out)
 {
     snprintf(out, STORE_KEY_MAX, "fp.%u.%.40s.%zu", rank, key, piece);
@@ -391,10 +391,10 @@ static int pmi1_get(struct boot *b, uint32_t rank, const char *key, void **val, 
     return rc;
 }
 
-/* A request to spawn that is being written. */
+/* A request to spawn, written to a memory stream. */
 struct spawn_text {
     FILE *file;
-    bool escapes; /* Fishplate's mpiexec accepts any bytes, escaped */
+    bool escapes; /* percent-encode values: Fishplate's mpiexec accepts any bytes */
     int rc;       /* error class of the first value that cannot be written */
 };
 

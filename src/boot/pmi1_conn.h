@@ -19,7 +19,7 @@ struct pmi1_conn {
     struct pmi_line line; /* the last line, pointing into `in` */
 };
 
-/* The deadline has passed. Distinct from every MPI error class. */
+/* Result of pmi1_conn_recv: the deadline has passed. Distinct from every MPI error class. */
 #define PMI1_LATE (-2)
 
 /* Connects to host:port, the format of PMI_PORT. */

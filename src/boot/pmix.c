@@ -241,7 +241,7 @@ static int pmix_connect(struct pmix *p)
     return rc ? rc : read_layout(p);
 }
 
-/* For the event handler, which has no argument of the caller. A process has one launcher. */
+/* The back end that on_server_lost uses: an event handler of PMIx gets no argument of the caller. */
 static struct pmix *served;
 
 /* The loss of the server of this process ends the process. Events about other ranks are ignored. */
@@ -281,8 +281,8 @@ static void watch_server(struct pmix *p)
         pmix_answer_free(w);
 }
 
-/* Without pmix_finalize MPI_Init has failed: the death watcher stays, and ends the job when this process
- * ends. */
+/* If pmix_finalize was not called, MPI_Init has failed: the death watcher keeps running and ends the job when
+ * this process ends. */
 static void pmix_close(struct boot *b)
 {
     boot_layout_free(b);
@@ -320,7 +320,7 @@ static int pmix_put(struct boot *b, const char *key, const void *val, size_t len
     struct px_value v = {.type = PX_BYTE_OBJECT};
     (void)b;
     format_store_key(key, name);
-    v.data.bo.bytes = (char *)val; /* copied, not changed */
+    v.data.bo.bytes = (char *)val; /* PMIx_Put copies the value */
     v.data.bo.size = len;
     int status = px.Put(PX_SCOPE_GLOBAL, name, &v);
     return status == PX_SUCCESS ? 0 : pmix_error("PMIx_Put", status);

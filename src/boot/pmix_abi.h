@@ -14,13 +14,13 @@
 #define PX_JOB_SIZE   "pmix.job.size"
 #define PX_UNIV_SIZE  "pmix.univ.size"
 #define PX_NUM_NODES  "pmix.num.nodes"
-#define PX_PACKED_MAP "pmix.anlmap" /* the text of nodemap.h; Slurm has it */
+#define PX_PACKED_MAP "pmix.anlmap" /* a node map as in nodemap.h; from Slurm only */
 #define PX_HOSTNAME   "pmix.hname"
 #define PX_APPNUM     "pmix.appnum"
 /* Keys of programs to spawn. */
 #define PX_HOST "pmix.host"
-/* Directives. */
-#define PX_COLLECT  "pmix.collect"  /* bool: bring every rank's values to every node */
+/* Directives of PMIx requests. */
+#define PX_COLLECT  "pmix.collect"  /* bool: copy every rank's values to every node */
 #define PX_OPTIONAL "pmix.optional" /* bool: do not query the server */
 #define PX_IMMEDIATE \
     "pmix.immediate" /* bool: query the server, which replies at once if it does not have the key */

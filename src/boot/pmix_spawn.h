@@ -1,4 +1,4 @@
-/* pmix_spawn.h: MPI_Comm_spawn under a launcher that speaks PMIx: the request as PMIx has it.
+/* pmix_spawn.h: MPI_Comm_spawn under a PMIx launcher, by PMIx_Spawn_nb.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BOOT_PMIX_SPAWN_H
@@ -7,10 +7,10 @@
 #include "boot/boot.h"
 #include "boot/pmix_abi.h"
 
-/* Our own results of a spawn; PMIx's results are never positive. */
+/* Results of pmix_spawn_start besides status codes of PMIx, which are never positive. */
 enum { PX_NO_MEMORY = 1, PX_NO_ANSWER = 2 };
 
-/* Returns when the launcher has started the programs, or will not; `id` is the new job's name space. */
+/* Requests the programs and waits for the launcher's answer. `id`: the new job's name space. */
 int pmix_spawn_start(px_spawn_nb spawn, const struct boot *b, const struct boot_program *programs, int n,
                      const char *port, char id[BOOT_SPAWN_ID]);
 

@@ -44,6 +44,6 @@ int program_parent(struct boot *b)
         return 0;
     b->several = env_get(ENV_SEVERAL) != NULL;
     b->parent = strdup(port);
-    unsetenv(ENV_PARENT); /* what this process starts was not spawned */
+    unsetenv(ENV_PARENT); /* programs that this process starts by exec are not spawned ones */
     return b->parent ? 0 : err_set(MPI_ERR_NO_MEM, "Out of memory for the name of the parents' port.");
 }

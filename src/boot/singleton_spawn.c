@@ -1,8 +1,8 @@
-/* singleton_spawn.c: see singleton_spawn.h. The mpiexec is in the installation of this library. It is
- * started by a double fork, so that the program's own wait calls do not return it. launcher/supervise.c ends it
- * if this process fails, and the reverse. Every user of the machine can read its arguments; therefore
- * these contain neither variables (spawn_command.h) nor the name of the parents' port, which the environment
- * contains: a process that knows the name may connect.
+/* singleton_spawn.c: see singleton_spawn.h. The mpiexec is in the installation of this library. It is started
+ * by a double fork, so that the program's own wait calls do not return it. If this process fails,
+ * launcher/supervise.c ends the spawned job, and the reverse. Every user of the machine can read the
+ * arguments of mpiexec. Therefore variables are passed in a file (spawn_command.h) and the name of the
+ * parents' port in the environment: a process that knows the name may connect.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -108,7 +108,7 @@ static int add_program(struct words *w, const struct boot_program *program)
 /* Paths of mpiexec from the folder of the library, in a build folder and in installations. */
 static const char *const mpiexec_paths[] = {"../bin/mpiexec", "../../bin/mpiexec"};
 
-/* The path of mpiexec, allocated. */
+/* Finds mpiexec; the caller frees *path. */
 static int find_mpiexec(char **path)
 {
     Dl_info me;
@@ -142,9 +142,9 @@ static atomic_uchar *spawn_state(const struct singleton_spawn *s, unsigned id)
 /* The command line, environment and descriptors with which mpiexec is started. */
 struct start {
     char *const *argv, *const *envp;
-    int command;         /* descriptor of the file with its command line (spawn_command.h) */
+    int command;         /* descriptor of the file with mpiexec's command line (spawn_command.h) */
     int book;            /* descriptor of struct keep_book */
-    atomic_uchar *state; /* of this spawn in the book */
+    atomic_uchar *state; /* state of this spawn in the book */
 };
 
 /* Moves the given files to descriptors 3 and up; -1 closes that number. Runs between fork and exec of a
@@ -181,7 +181,8 @@ static bool start_mpiexec(const struct start *s)
 {
     pid_t program = getpid(), child = fork();
     if (child == 0) {
-        int program_fd = keep_open_pidfd(program); /* while the program waits for this process */
+        /* opened while the program waits for this process, so its id is valid */
+        int program_fd = keep_open_pidfd(program);
         pid_t mpiexec = fork();
         if (mpiexec == 0)
             exec_mpiexec(s, program_fd);
@@ -202,7 +203,7 @@ static int open_book(struct singleton_spawn *s)
                : err_set(MPI_ERR_NO_MEM, "Out of memory or files for the states of spawned jobs.");
 }
 
-/* The words of the command line, in a file. */
+/* Writes the words of the command line to a file, with descriptor *fd. */
 static int write_command(const struct boot_program *programs, int n, int *fd)
 {
     struct words words = {0};

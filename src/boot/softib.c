@@ -20,8 +20,8 @@
 #include "base/util.h"
 #include "boot/launch_env.h"
 
-#define ADDRESSES_MAX 8    /* of one port, in softib */
-#define PORTS_MAX     1024 /* of a fabric, in softib */
+#define ADDRESSES_MAX 8    /* of one port: limit of softib */
+#define PORTS_MAX     1024 /* of a fabric: limit of softib */
 /* TCP and UDP ports, below the range of ephemeral ports. A node needs a port for each of its ranks. */
 #define BASE_FIRST 10240u
 #define BASE_RANGE 16384u
@@ -62,7 +62,7 @@ static bool nodes_share_machine(const struct softib_node *nodes, uint32_t n)
     return true;
 }
 
-/* One rail for each network that all nodes have, according to the network numbers. */
+/* Returns the number of rails: the least number of addresses of a node, limited by PORTS_MAX. */
 static uint32_t softib_count_rails(const struct softib_node *nodes, uint32_t n)
 {
     uint32_t least = ADDRESSES_MAX;
@@ -73,7 +73,7 @@ static uint32_t softib_count_rails(const struct softib_node *nodes, uint32_t n)
 
 static void describe_node(FILE *f, const struct softib_node *nodes, uint32_t i, uint32_t base)
 {
-    uint32_t before = 0; /* nodes of the same machine, which must have other ports */
+    uint32_t before = 0; /* preceding nodes of the same machine, which use lower TCP and UDP ports */
     for (uint32_t k = 0; k < i; k++)
         before += strcmp(nodes[k].machine, nodes[i].machine) == 0;
     fprintf(f, " node%u:", i);

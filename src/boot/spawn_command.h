@@ -14,8 +14,8 @@
  * -1 with errno. */
 int command_write(char *const *words);
 
-/* Reads and closes the file. Returns an allocated vector: program, the words, NULL. NULL with errno: it is
- * no such file. */
+/* Reads and closes the file. Returns an allocated vector: program, the words, NULL. NULL with errno, for
+ * example if fd is not a file of command_write. */
 char **command_read(int fd, char *program, int *count);
 
 #endif

@@ -1,6 +1,6 @@
-/* coll.c: the path of a call, the same for blocking, nonblocking and persistent ones: describe it, select an
- * algorithm by the rules and by what was measured, execute. Short calls that a communicator repeats take the
- * selection that it has cached.
+/* coll.c: the common path of blocking, nonblocking and persistent calls: describe the call, select an
+ * algorithm by rules and measurements, execute. Repeated short calls use a selection that the communicator
+ * has cached.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/debug.h"
@@ -8,8 +8,7 @@
 #include "coll/executor.h"
 #include "coll/select/tuning.h"
 
-/* Handles a reduction that ended because a process died: the rank that was to have the result keeps its own
- * contribution. */
+/* Handles a reduction that failed because a process died: copies this rank's data to the result. */
 static __attribute__((cold, noinline)) int fail_reduction(const struct coll_args *args, int rc)
 {
     const bool root = args->kind == COLL_ALLREDUCE ||
@@ -72,7 +71,7 @@ int coll_start(const struct coll_args *args, struct request **out)
 }
 
 /* Creates a persistent request. Ranks may start requests in different orders, but create them in the same
- * order, which numbers them. */
+ * order, which defines their numbers. */
 int coll_init(const struct coll_args *args, struct request **out)
 {
     return coll_make_request(args, FORM_PERSISTENT, out);

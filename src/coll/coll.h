@@ -1,5 +1,5 @@
-/* coll.h: collectives as the API sees them: describe a call once, then run it, start it, or make it
- * persistent.
+/* coll.h: interface of collectives to the API: a description of the call, and functions that run it, start it
+ * or create a persistent request.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_COLL_H
@@ -14,8 +14,8 @@
 #include "obj/comm.h"
 #include "p2p/request.h"
 
-/* One user buffer. If blocks differ in size or place (v and w variants, neighbourhoods), counts is set; w
- * variants have types too, and their displacements are in bytes. */
+/* One user buffer. If blocks differ in size or displacement (v and w variants, neighbourhoods), counts is
+ * set; w variants have types too, and their displacements are in bytes. */
 struct coll_side {
     void *buf;
     MPI_Count count; /* elements of a block, or of the whole vector */
@@ -38,18 +38,18 @@ struct coll_args {
 /* Runs a blocking call. The common small cases allocate nothing. */
 int coll_run(const struct coll_args *args);
 
-/* Starts a nonblocking call. Everything that the user may free meanwhile is retained. */
+/* Starts a nonblocking call and retains all objects that the user may free meanwhile. */
 int coll_start(const struct coll_args *args, struct request **out);
 
 /* Creates a persistent request, inactive until its ops->start. */
 int coll_init(const struct coll_args *args, struct request **out);
 
-/* Reads FISHPLATE_COLL and FISHPLATE_DEBUG, and registers for the end of communicators. Called at
- * start-up; the first collective does it otherwise. MPI_ERR_ARG when a setting makes no sense. */
+/* Reads FISHPLATE_COLL and FISHPLATE_DEBUG, and registers for the end of communicators. Called at start-up
+ * or by the first collective. Returns MPI_ERR_ARG for an invalid setting. */
 int coll_open(struct proc *p);
 
-/* NULL without the laboratory, which may select the barrier of a communicator that was just created
- * (lab/mechanisms/selection). Collective. */
+/* Selects the barrier of a new communicator by measurements (lab/mechanisms/selection). NULL if the
+ * program is linked without the laboratory. Collective. */
 int coll_laboratory_select_barrier(struct comm *c) __attribute__((weak));
 
 /* Called when FISHPLATE_COLL has changed at every rank while the program runs: communicators drop their

@@ -13,8 +13,8 @@
 #include "obj/context.h"
 #include "obj/fault.h"
 
-/* Counts the nodes of the ranks, and the ranks of the node that has most; the same at every rank, 0 if a
- * rank's node is unknown. False: out of memory. */
+/* Counts the nodes of the ranks, and the ranks of the node with most ranks. The results are the same at
+ * every rank, and 0 if the node of a rank is unknown. Returns false if out of memory. */
 static bool count_nodes(const struct comm *c, int *nodes, int *most)
 {
     const struct boot *boot = c->proc->boot;
@@ -48,8 +48,8 @@ int coll_state_open(struct comm *c, struct coll_state **out)
         return err_set(MPI_ERR_NO_MEM, "out of memory for the collective state of a communicator");
     }
     state->comm = c;
-    /* The other ranks would wait for ever at the flag of a rank that dies. A job that continues after deaths
-     * uses messages. */
+    /* Flags in memory are not used if the job continues after deaths: the other ranks would wait for ever
+     * for the flag of a dead rank. Such a job uses messages. */
     state->one_node = !c->proc->net->lost && c->proc->net->area && state->node_count == 1;
     state->nodes = !c->proc->net->lost && state->node_count > 1;
     state->look_at_record = debug_coll ? debug_check_record : NULL;
@@ -66,7 +66,7 @@ static void coll_state_close(struct comm *c)
     if (!state)
         return;
     if (c->coll)
-        mismatch_check_comm(c); /* later calls receive no messages of this communicator */
+        mismatch_check_comm(c); /* check now: after this, messages of this communicator cannot be checked */
     tuning_close(state);
     for (const struct coll_executor *const *e = coll_executors; *e; e++)
         (*e)->close(state);

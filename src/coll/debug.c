@@ -1,5 +1,5 @@
-/* debug.c: FISHPLATE_DEBUG=coll: the record of a collective call, how it travels around the ring of ranks,
- * and the report when two records differ.
+/* debug.c: FISHPLATE_DEBUG=coll: the record of a collective call, its exchange with the neighbours in the
+ * ring of ranks, and the report when two records differ.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/debug.h"
@@ -26,13 +26,13 @@ static TUNABLE_WORDS(
 
 bool debug_coll;
 
-#define UNKNOWN UINT64_MAX /* a value that this rank does not know and that is not compared */
+#define UNKNOWN UINT64_MAX /* value not known at this rank; it is not compared */
 
 struct record {
     char name[32];
     char type[48];
     uint64_t op;    /* handle of a predefined operator; 1: user-defined */
-    uint64_t bytes; /* bytes of data, which must be the same for any choice of datatypes */
+    uint64_t bytes; /* bytes of data, which must match for any choice of datatypes */
     int64_t count;
     int32_t root;
     int32_t rank;
@@ -41,7 +41,7 @@ struct record {
     uint64_t order; /* number of the call among the calls of all forms */
 };
 
-/* Both messages of one comparison; freed when they are complete. */
+/* The messages to the next and from the previous rank of one comparison; freed when both are complete. */
 struct comparison {
     struct record mine, theirs;
     struct comm *comm;
@@ -89,7 +89,8 @@ static bool values_differ(uint64_t a, uint64_t b, uint64_t unknown)
     return a != unknown && b != unknown;
 }
 
-/* In the group of an intercommunicator's root only the root has a description of the data. */
+/* Compares two records. Skips unknown values: in the root group of an intercommunicator only the root has
+ * data. */
 static bool record_differs(const struct record *a, const struct record *b)
 {
     if (strcmp(a->name, b->name) != 0 || (values_differ(a->bytes, b->bytes, UNKNOWN) && a->bytes != b->bytes))
@@ -105,7 +106,7 @@ static const char *root_constant_name(int root)
     return root == ROOT_SELF ? "MPI_ROOT" : "MPI_PROC_NULL";
 }
 
-/* "rank 1 calls MPI_Bcast with 4 x MPI_INT (16 bytes), root 0" */
+/* Prints a record as "rank 1 calls MPI_Bcast with 4 x MPI_INT (16 bytes), root 0". */
 static void record_print(FILE *out, const struct record *r)
 {
     fprintf(out, "rank %d calls %s", r->rank, r->name);
@@ -135,14 +136,14 @@ static void comparison_report(const struct comparison *c)
     boot_abort(c->comm->proc->boot, MPI_ERR_OTHER, sentence);
 }
 
-/* Erroneous by MPI 5.0, 6.12, but calls of different forms have tags of their own, so no data is
- * exchanged. */
+/* Warns once that ranks call blocking, nonblocking and persistent collectives in different orders. MPI
+ * 5.0, 6.12 forbids this, but the calls have different tags, so data is not mixed up. */
 static void order_report(const struct comm *c, const struct record *theirs)
 {
     if (c->coll->order_reported)
         return;
     c->coll->order_reported = true;
-    /* debug_check and the executor number each call, so two numbers are one call. */
+    /* debug_check() and the executor both number each call, so two numbers are one call. */
     const unsigned long long call = (theirs->order + 1) / 2;
     log_warn("The order of collective calls differs on %s: call %llu of rank %d is %s, call %llu of rank %d "
              "is another one. MPI requires "
@@ -163,7 +164,8 @@ void debug_check_record(const struct comm *c, const void *record, uint64_t lengt
         order_report(c, &theirs);
 }
 
-/* One of the two messages, or the call that started them, has ended. */
+/* Called when one of the two messages, or the call that started them, has ended. Compares the records
+ * after the last of the three. */
 static void on_message_finished(struct comparison *c)
 {
     if (--c->pending > 0)
@@ -212,8 +214,8 @@ int debug_check(const struct coll_args *args, const struct call *call, bool wait
 {
     struct comm *c = args->comm->remote ? args->comm->local_comm : args->comm;
     struct coll_state *state = args->comm->coll;
-    const uint32_t number =
-        coll_number_call(state, args, call->form, 0); /* at every rank, also if there is no other rank */
+    /* also for a single rank, so that call numbers do not depend on the size */
+    const uint32_t number = coll_number_call(state, args, call->form, 0);
     state->past[call->form][number % COLL_PAST] = COLL_KIND_REPORTED;
     if (c->size == 1)
         return 0;
@@ -222,10 +224,10 @@ int debug_check(const struct coll_args *args, const struct call *call, bool wait
         return err_set(MPI_ERR_NO_MEM, "out of memory while comparing collective calls");
     record_fill(&cmp->mine, args, call);
     cmp->comm = args->comm;
-    cmp->pending = 1; /* until both are started */
+    cmp->pending = 1; /* 1 until both messages have been started */
     int rc = comparison_exchange(cmp, c, coll_make_tag(COLL_KIND_DEBUG, 0, call->form, number));
     if (rc)
-        return rc; /* cmp is not freed, because a started receive may still write into it */
+        return rc; /* cmp is leaked, because a started receive may still write into it */
     cmp->detached = !wait && cmp->pending > 1;
     const bool left_alone = cmp->detached;
     on_message_finished(cmp);

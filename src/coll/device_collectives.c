@@ -1,4 +1,5 @@
-/* device_collectives.c: see device_collectives.h.
+/* device_collectives.c: runs collectives on copies of GPU buffers in host memory, or decides to use them
+ * directly.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/device_collectives.h"
@@ -21,7 +22,7 @@ static LABORATORY_SIZE(
     "runs on buffers in GPU memory as they are; for each further rank as much again. "
     "Smaller calls run on copies in host memory.");
 
-/* A range of the user's memory and the start of its copy. */
+/* A range of the user's memory, and the offset of its copy in host memory. */
 struct piece {
     void *at;
     MPI_Count count;
@@ -29,9 +30,9 @@ struct piece {
     size_t offset;
 };
 
-/* One buffer of a call. */
+/* Host copy of one buffer of a call. */
 struct copied_side {
-    struct piece *pieces, single; /* `single` if there is one */
+    struct piece *pieces, single; /* points to `single` if there is one piece */
     int npieces;                  /* 0: the buffer is not in GPU memory */
     char *host;
     size_t size;
@@ -41,12 +42,12 @@ struct copied_side {
 };
 
 struct copies {
-    struct coll_args args; /* the call, on host memory */
+    struct coll_args args; /* the call with host buffers */
     struct copied_side send, recv;
     bool reads_recv, writes_recv; /* the call reads its receive buffer, or writes it */
 };
 
-/* The number of blocks of one side: 1, or one for each rank or neighbour. */
+/* Returns the number of blocks of one side: 1, or one for each rank or neighbour. */
 static int count_blocks(const struct coll_args *args, bool is_send)
 {
     int in = 0, out = 0;
@@ -70,7 +71,7 @@ static int count_blocks(const struct coll_args *args, bool is_send)
     }
 }
 
-/* Elements of one side of a reduction. */
+/* Returns the number of elements of one side of a reduction. */
 static MPI_Count count_reduced(const struct coll_args *args, bool is_send)
 {
     MPI_Count total = 0;
@@ -83,7 +84,7 @@ static MPI_Count count_reduced(const struct coll_args *args, bool is_send)
     return total;
 }
 
-/* The memory of block i in the user's buffer. */
+/* Returns the memory of block i in the user's buffer. */
 static struct piece find_block(const struct coll_side *side, int i)
 {
     const size_t at = (size_t)i;
@@ -101,7 +102,8 @@ static bool is_empty(const struct coll_side *side)
     return !side->type && !side->types;
 }
 
-/* Blocks of one buffer are in one kind of memory, unless the buffer is MPI_BOTTOM. */
+/* True if a buffer is in GPU memory. The first non-empty block decides, unless the buffer is MPI_BOTTOM,
+ * whose blocks may be in different kinds of memory. */
 static bool is_side_on_device(const struct coll_args *args, const struct coll_side *side, bool is_send)
 {
     if (is_empty(side))
@@ -126,8 +128,8 @@ bool coll_args_on_device(const struct coll_args *args)
     return is_side_on_device(args, &args->send, true) || is_side_on_device(args, &args->recv, false);
 }
 
-/* Smallest call, in bytes, that uses GPU kernels. The size grows with the number of ranks, because
- * processes that use a GPU in turns wait for each other (docs/gpu.md). */
+/* Smallest call, in bytes, that runs directly on GPU memory. It grows with the number of ranks, because
+ * processes that share a GPU wait for each other (docs/gpu.md). */
 uint64_t coll_device_min_bytes(int ranks)
 {
     return (uint64_t)least.value * (uint64_t)MAX(ranks - 1, 1);
@@ -165,7 +167,7 @@ bool coll_device_is_direct(const struct coll_args *args)
         return false;
     if (!kind_reduces(args->kind))
         return true;
-    /* If one operand is in host memory, reducing there takes less time than copying step by step. */
+    /* If one operand is in host memory, a reduction on the host is faster than copies in each step. */
     const bool has_result = args->kind != COLL_REDUCE || args->root == args->comm->rank;
     return !args->comm->remote && op_has_kernel(args->op, send->type) &&
            (args->in_place || is_side_on_device(args, send, true)) &&
@@ -177,7 +179,7 @@ static int out_of_memory(const struct coll_args *args)
     return err_set(MPI_ERR_NO_MEM, "%s: out of memory for a copy of a buffer in GPU memory", args->name);
 }
 
-/* Opens the copy of a reduction's buffer, which has the layout that the operator needs. */
+/* Describes the copy of a reduction's buffer, which keeps the layout of the datatype. */
 static void open_reduction(struct copied_side *s, struct coll_side *side, MPI_Count count)
 {
     s->single = (struct piece){side->buf, count, side->type, 0};
@@ -186,7 +188,7 @@ static void open_reduction(struct copied_side *s, struct coll_side *side, MPI_Co
     s->size = (size_t)dt_span(side->type, count, &s->gap);
 }
 
-/* Adds a block; one that continues the last piece extends it. */
+/* Adds a block; a block that continues the last piece extends it. */
 static void add_block(struct copied_side *s, struct piece b)
 {
     struct piece *last = s->npieces > 0 ? &s->pieces[s->npieces - 1] : NULL;
@@ -200,7 +202,7 @@ static void add_block(struct copied_side *s, struct piece b)
         s->pieces[s->npieces++] = b;
 }
 
-/* Opens the packed copy of any other buffer, block after block. */
+/* Describes the packed copy of a buffer of a call without reduction, block after block. */
 static int open_blocks(struct copied_side *s, const struct coll_args *args, struct coll_side *side,
                        int blocks)
 {
@@ -257,8 +259,8 @@ static void close_side(struct copied_side *s)
         gpu_put_buffer(s->host, s->size);
 }
 
-/* True if the call leaves or reads a part of the receive buffer: MPI_IN_PLACE, blocks of MPI_PROC_NULL,
- * the buffer of rank 0 in an exclusive scan. */
+/* True if the call reads the receive buffer or leaves parts of it unchanged: MPI_IN_PLACE, blocks of
+ * MPI_PROC_NULL, rank 0 of an exclusive scan. */
 static bool reads_receive_buffer(const struct coll_args *args, bool is_root)
 {
     return args->in_place || args->kind >= COLL_NEIGHBOR_ALLGATHER || args->kind == COLL_EXSCAN ||

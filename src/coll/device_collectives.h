@@ -1,7 +1,7 @@
-/* device_collectives.h: collective calls whose buffers are in GPU memory. Large ones run by schedules on
- * the buffers as they are: messages move the data, kernels of the GPU reduce it (coll_device_is_direct).
- * Others run on copies of these buffers in host memory, which are filled before the call begins and copied
- * back after it has completed.
+/* device_collectives.h: collective calls whose buffers are in GPU memory. Large calls run directly on these
+ * buffers: messages transfer the data, GPU kernels reduce it (coll_device_is_direct). Other calls run on
+ * copies of these buffers in host memory, which are filled before the call begins and copied back after it
+ * has completed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_DEVICE_COLLECTIVES_H
@@ -18,21 +18,20 @@ static inline bool coll_is_on_device(const struct coll_args *args)
     return gpu_may_have_memory() && coll_args_on_device(args);
 }
 
-/* True if schedules run on the buffers of a call in GPU memory as they are. Each rank decides that alone:
- * the sender and the receiver of a message may use different kinds of memory. */
+/* True if the schedule runs directly on buffers in GPU memory. Each rank decides independently: the sender
+ * and the receiver of a message may use different kinds of memory. */
 bool coll_device_is_direct(const struct coll_args *args);
 
-/* Fewest bytes of a collective call (struct coll_where) among `ranks` ranks that runs on GPU memory as it
- * is; the same at every rank. */
+/* Smallest call in bytes (struct coll_where) that runs directly on GPU memory; the same at every rank. */
 uint64_t coll_device_min_bytes(int ranks);
 
-/* Runs the call on copies of its buffers; `request` is NULL for a blocking call. ERR_AGAIN: the call
- * cannot run this way, and nothing was done. */
+/* Callback that runs the call on host copies of its buffers; `request` is NULL for a blocking call.
+ * ERR_AGAIN: the call cannot run on copies, and nothing was done. */
 typedef int coll_device_call(void *arg, const struct coll_args *copies, struct request **request);
 
 int coll_device_run(const struct coll_args *args, coll_device_call *run, void *arg);
 
-/* The request completes after the result has been copied back. */
+/* Creates a request that completes after the result has been copied back to the GPU. */
 int coll_device_make(const struct coll_args *args, enum coll_form form, coll_device_call *make, void *arg,
                      struct request **out);
 

@@ -1,4 +1,4 @@
-/* executor.c: finds the executor of a choice.
+/* executor.c: runs a call with the first executor that fits the chosen algorithm.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/executor.h"
@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "coll/device_collectives.h"
 
-/* A call on copies of its data in host memory. */
+/* Argument of run_on_copies(): a call that runs on copies of its buffers in host memory. */
 struct copied_run {
     const struct coll_executor *executor;
     const struct call *call;
@@ -27,7 +27,7 @@ static bool run_on_device(const struct coll_executor *e, struct call *call, cons
                           struct request **request, int *rc)
 {
     struct copied_run run = {e, call, choice};
-    /* Segments of some KiB suit processors; each copy and each kernel of a GPU takes 10 us or more. */
+    /* Segments of some KiB are too small for GPUs, on which each copy and each kernel takes 10 us or more. */
     const bool is_segmented = choice->segment > 0 && choice->algorithm->segment;
     if (call->device_direct && e->takes_device_memory && !is_segmented)
         return e->run(call, choice, request, rc);
@@ -51,7 +51,7 @@ bool executor_try(struct call *call, const struct coll_choice *choice, struct re
     return false;
 }
 
-/* The next choice after an executor has declined. */
+/* Returns the next choice after an executor has declined the call. */
 static struct coll_choice choose_next_executor(struct call *call)
 {
     struct coll_choice next = coll_select(&call->shape, &call->where, call->form == FORM_BLOCKING);

@@ -1,7 +1,6 @@
-/* executor.h: an executor is one mechanism that carries out collective calls: schedules over messages, the
- * shared memory of a node, flags between nodes for barriers, multicast. The selection chooses an algorithm;
- * the first executor of the table that fits the choice runs the call, in any form: blocking, nonblocking,
- * persistent.
+/* executor.h: an executor is one mechanism for collective calls: schedules over messages, the shared memory
+ * of a node, inter-node barriers, or multicast. The selection chooses an algorithm; the first executor of the
+ * table that fits the choice runs the call (blocking, nonblocking or persistent).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_EXECUTOR_H
@@ -11,18 +10,18 @@
 
 struct coll_executor {
     const char *name;
-    /* Whether the executor can run the call by this choice; must be the same at every rank. */
+    /* True if the executor can run the call with this choice; must be the same at every rank. */
     bool (*fits)(const struct call *call, const struct coll_choice *choice);
-    /* Runs a blocking call (request NULL); else makes the request, and starts it unless it is persistent.
-     * False: declined, at every rank or none, because what it needs cannot be had. */
+    /* Runs a blocking call (request NULL); else creates the request, and starts it unless it is
+     * persistent. Returns false, at all ranks or none, if a resource of the executor is not available. */
     bool (*run)(struct call *call, const struct coll_choice *choice, struct request **request, int *rc);
-    /* Runs calls whose data is in GPU memory (call->device_direct). Others run on copies in host memory:
-     * device_collectives.h. */
+    /* True if the executor runs directly on GPU memory (call->device_direct). Calls of other executors run
+     * on copies in host memory (device_collectives.h). */
     bool takes_device_memory;
-    /* NULL: never. True, at every rank or none: the data of all ranks is in GPU memory, so the call is
-     * declined. */
+    /* Optional. Returns true, at all ranks or none, if the data of all ranks is in GPU memory, so that the
+     * executor declines the call. */
     bool (*declines_device)(struct call *call);
-    /* NULL: nothing to do. Another choice may be made from now on, at all ranks. */
+    /* Optional. Called when all ranks may make another choice from now on. */
     void (*reselect)(struct coll_state *state);
     void (*close)(struct coll_state *state);
 };

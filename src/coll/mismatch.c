@@ -1,5 +1,5 @@
 /* mismatch.c: finds messages and flags of other ranks that belong to a different call than the one this rank
- * has made. Only certain mismatches are reported: a different call with the same number on the same
+ * has made. A mismatch is reported only if it is proved: a different call with the same number on the same
  * communicator.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -13,16 +13,16 @@
 #include "obj/assembly.h"
 #include "obj/context.h"
 
-#define MESSAGES_MAX 4096 /* unexpected messages that are searched: a program may have millions */
+#define MESSAGES_MAX 4096 /* limit of unexpected messages to check: a program may have millions */
 
-/* The known properties of a call. */
+/* Properties of a call of this or another rank, as far as they are known here. */
 struct known {
     int rank;
     unsigned kind;
-    int root; /* another rank's: modulo COLL_TAG_ROOTS */
+    int root; /* modulo COLL_TAG_ROOTS for a call of another rank */
     enum coll_form form;
-    bool other;  /* without messages: see COLL_PAST_OTHER */
-    bool remote; /* rank counts in the other group of an intercommunicator */
+    bool other;  /* the call sends no messages with its tag (COLL_PAST_OTHER) */
+    bool remote; /* `rank` is a rank in the remote group of an intercommunicator */
 };
 
 static bool known_calls_differ(const struct known *mine, const struct known *theirs)
@@ -51,11 +51,12 @@ static __attribute__((noinline, cold)) void mismatch_end_job(const struct comm *
         "collective calls do not match on %s: %s, but %s%s; run it with FISHPLATE_DEBUG=coll to see counts "
         "and datatypes",
         comm_label(c), one, other, known_calls_differ(mine, theirs) ? "" : " (in another way)");
-    boot_abort(c->proc->boot, MPI_ERR_OTHER, sentence); /* as errors with the same cause do */
+    /* other errors with the same cause end the job with the same class */
+    boot_abort(c->proc->boot, MPI_ERR_OTHER, sentence);
 }
 
-/* Finds this rank's call of this form with this number. False if it was not made yet, was made too long ago,
- * or was reported. */
+/* Finds this rank's call with this form and number. Returns false if the call has not been made, is no
+ * longer recorded, or was reported. */
 static bool call_numbered(const struct comm *c, enum coll_form form, uint32_t number, struct known *out)
 {
     const uint32_t calls = form < COLL_FORMS ? c->coll_sequence[form] : 0;
@@ -71,7 +72,7 @@ static bool call_numbered(const struct comm *c, enum coll_form form, uint32_t nu
     return out->kind != COLL_KIND_REPORTED;
 }
 
-/* The communicator whose calls are numbered in the tags of this context. */
+/* Returns the communicator whose calls are numbered in the tags of this context. */
 static struct comm *find_numbering_comm(struct proc *p, uint64_t context, bool local)
 {
     struct comm *c = comm_of_context(p, context);
@@ -83,8 +84,7 @@ static struct comm *find_numbering_comm(struct proc *p, uint64_t context, bool l
     return NULL;
 }
 
-/* Checks the announcement of rank 0's first call through shared memory against a rank that is in another
- * call. */
+/* Checks rank 0's announcement of the shared block, which names its call, against the call of this rank. */
 static void check_agreement(const struct comm *c, const struct known *mine, int source,
                             const struct coll_agreement *first)
 {
@@ -95,7 +95,7 @@ static void check_agreement(const struct comm *c, const struct known *mine, int 
         mismatch_end_job(c, mine, &theirs);
 }
 
-/* Another rank's call as its messages' envelope describes it. */
+/* Returns the call of another rank, decoded from the envelope of its message. */
 static struct known known_call_from_envelope(const struct comm *c, struct envelope env)
 {
     return (struct known){.rank = env.source,
@@ -105,7 +105,7 @@ static struct known known_call_from_envelope(const struct comm *c, struct envelo
                           .remote = c->remote && !(env.tag & COLL_TAG_LOCAL)};
 }
 
-/* Checks a message that waits for its receive. */
+/* Checks an unexpected message. */
 static void check_message(void *arg, struct envelope env, const void *payload, uint64_t length)
 {
     struct proc *p = arg;
@@ -127,8 +127,7 @@ static void check_message(void *arg, struct envelope env, const void *payload, u
         mismatch_end_job(c, &mine, &theirs);
 }
 
-/* Checks the flags in shared memory, which a rank that waits for a message, or that has left the call, does
- * not poll. */
+/* Checks the flags in shared memory: a rank that waits for messages does not poll them. */
 static void check_shared_flags(const struct comm *c)
 {
     const struct shared_head *head = c->coll->shared->head;

@@ -1,4 +1,4 @@
-/* mismatch_query.c: sends queries for collective calls that wait long, and answers them.
+/* mismatch_query.c: sends queries about collective calls that have waited long, and handles received queries.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/mismatch_query.h"
@@ -12,7 +12,7 @@
 #include "net/lost.h"
 
 #define PATIENCE_NS UINT64_C(1000000000)
-#define RECEIVERS   16 /* receivers of one round of queries */
+#define RECEIVERS   16 /* limit of receivers of one round of queries */
 
 static const struct coll_request *schedule_of_request(const struct request *r)
 {
@@ -20,11 +20,12 @@ static const struct coll_request *schedule_of_request(const struct request *r)
     return is ? container_of(r, struct coll_request, base) : NULL;
 }
 
-/* The schedule whose completion the wait needs, or NULL. */
+/* Returns the collective request for which this rank waits, or NULL. */
 static const struct coll_request *find_awaited_schedule(const struct net_waiter *w)
 {
     const struct coll_request *found = NULL;
-    if (w->what == NET_FLAG) { /* the flag is in a request, or in a smaller object that is no request */
+    /* the flag may be in a request or in a smaller object that is not a request */
+    if (w->what == NET_FLAG) {
         uint32_t magic;
         const struct request *r = container_of((const char *)w->of, struct request, complete);
         memcpy(&magic, (const char *)r + offsetof(struct request, obj.magic), sizeof(magic));
@@ -41,7 +42,7 @@ static bool is_awaited(const struct coll_request *r, struct comm *c, int rank, i
     return p2p_is_posted(r->base.p2p, comm_coll_envelope(c, rank, tag));
 }
 
-/* The query is dropped if there is no room: a later one follows. */
+/* Sends a query. If the send queue is full, the query is dropped: a later one follows. */
 static void send_query(const struct coll_request *r, struct comm *c, int rank, int tag)
 {
     struct peer *peer;
@@ -53,7 +54,7 @@ static void send_query(const struct coll_request *r, struct comm *c, int rank, i
         (void)peer_send(peer, &h, &q, sizeof(q));
 }
 
-/* Sends queries to the ranks whose messages the steps since the last fence wait for. */
+/* Sends queries to the ranks from which the current steps (since the last fence) receive. */
 static void query_senders(const struct coll_request *r)
 {
     const struct sched *s = &r->plan->sched;
@@ -73,7 +74,8 @@ static void query_senders(const struct coll_request *r)
     }
 }
 
-/* Another rank waits for a call that this rank has not made, and this rank waits for that one. */
+/* Ends the job if another rank waits in a call that this rank has not made, while this rank waits in a
+ * call that the other rank has not made. */
 static void check_crossed(const struct coll_request *r, struct query_state *q)
 {
     struct comm *c = r->comm;

@@ -48,7 +48,7 @@ static int array_replace(struct array *a, struct dt_shape *shape)
     return 0;
 }
 
-/* `count` indices from `start` of a dimension. */
+/* Adds a dimension of which `count` indices from `start` on are selected. */
 static int array_add_slice(struct array *a, MPI_Count start, MPI_Count count)
 {
     MPI_Aint offset;
@@ -60,7 +60,7 @@ static int array_add_slice(struct array *a, MPI_Count start, MPI_Count count)
     return array_replace(a, s);
 }
 
-/* Ends a dimension of `size` indices. */
+/* Completes a dimension: extends the array to `size` indices of it. */
 static int array_close(struct array *a, MPI_Count size)
 {
     int rc = array_grow(a, size);
@@ -90,7 +90,7 @@ static int check_order(int ndims, int order)
     return 0;
 }
 
-/* The dimension that is the i-th fastest. */
+/* Returns the dimension that is the i-th fastest in memory. */
 static int array_fast_dimension(int i, int ndims, int order)
 {
     return order == MPI_ORDER_C ? ndims - 1 - i : i;

@@ -16,13 +16,13 @@ struct dt_part {
 };
 
 struct dt_shape {
-    MPI_Count repeat; /* times that the list of parts is repeated ... */
-    MPI_Aint stride;  /* ... and bytes from one repetition to the next */
+    MPI_Count repeat; /* repetitions of the list of parts */
+    MPI_Aint stride;  /* bytes from one repetition to the next */
     MPI_Count count;  /* parts */
     struct dt_part part[];
 };
 
-/* Describes that there is no memory for a datatype; returns MPI_ERR_NO_MEM. */
+/* Reports that there is no memory for a datatype; returns MPI_ERR_NO_MEM. */
 int dtype_report_no_memory(void);
 
 /* A shape with zeroed memory for `count` parts; NULL: out of memory. */

@@ -91,9 +91,9 @@ int dtype_hvector(MPI_Count count, MPI_Count blocklength, MPI_Count stride, stru
 struct blocks {
     MPI_Count count;
     MPI_Count blocklength; /* elements of every block, if blocklengths.p is NULL */
-    MPI_Count unit;        /* bytes that a displacement of 1 stands for */
+    MPI_Count unit;        /* bytes per unit of displacement */
     struct ivec blocklengths, displacements;
-    const MPI_Datatype *types; /* of each block; NULL: all are `old` */
+    const MPI_Datatype *types; /* type of each block; NULL: all are of type `old` */
     struct dtype *old;
 };
 
@@ -126,8 +126,8 @@ static int make_blocks(const struct blocks *b, struct dtype **out)
     return dtype_new(s, out);
 }
 
-/* The recipe of a constructor that takes lists. wide: large-count form. bytes: displacements are in bytes,
- * which are addresses in the small form. */
+/* The recipe of a constructor that has lists as arguments. wide: large-count form. bytes: displacements are
+ * in bytes, and the small form stores them as addresses. */
 static struct dt_recipe *blocks_recipe(const struct blocks *b, int combiner, bool wide, bool bytes)
 {
     MPI_Count n = b->count, lengths = b->blocklengths.p ? n : 1, numbers = 1 + lengths + (bytes ? 0 : n);

@@ -149,7 +149,7 @@ static void run_get_block(const struct walk *w, int64_t *offset, uint64_t *lengt
 static bool run_is_at_last(const struct walk *w)
 {
     const struct dt_node *n = run_current_node(w);
-    /* A block is a run of one. `count` is the first member of every other variant of the union. */
+    /* A NODE_BLOCK is one block. In every other variant of the union `count` is the first member. */
     return n->type == NODE_BLOCK || w->index + 1 == n->loop.count;
 }
 

@@ -1,5 +1,5 @@
-/* device_pack.c: chooses how typed data of device memory moves: one block by one copy, equal rows by one
- * copy of rows, anything else by a kernel that gets a list of blocks.
+/* device_pack.c: chooses how typed data in device memory is copied: a single block by one copy, equally
+ * spaced rows by one strided copy, other layouts by a kernel with a list of blocks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "dt/device_pack.h"
@@ -17,7 +17,7 @@ struct device_move {
     char *dense;
     bool unpacks;
     struct gpu_segment *segments; /* in a staging buffer, which kernels can read */
-    char *window;                 /* staging for dense memory that kernels cannot access; NULL: they can */
+    char *window;                 /* staging for dense memory that kernels cannot access; else NULL */
 };
 
 static int move_block(const struct device_move *m, char *device, char *dense, size_t size)
@@ -97,7 +97,7 @@ static bool find_whole_rows(const struct dt_cursor *c, size_t len, char **device
            *stride < INT32_MAX;
 }
 
-/* Copies memory of several kinds: each block separately. */
+/* Copies data that lies in several kinds of memory: each block separately. */
 static int copy_blocks_separately(const struct device_move *m, struct dt_cursor *c, size_t len)
 {
     int rc = 0;

@@ -32,17 +32,17 @@ int dt_device_unpack_all(const struct dtype *t, MPI_Count count, void *buffer, c
 int dt_device_copy(const void *from, MPI_Count from_count, const struct dtype *from_type, void *to,
                    MPI_Count to_count, const struct dtype *to_type, uint64_t len);
 
-/* Data as processors access it: the buffer itself, or a copy of it in host memory with the same layout if it is in device
- * memory. Every open needs a close, also after an error. */
+/* Data as processors access it: the buffer itself, or a copy of it in host memory with the same layout if it
+ * is in device memory. Every open needs a close, also after an error. */
 struct dt_host_copy {
     void *buffer;
-    char *memory; /* of the copy, or NULL */
+    char *memory; /* memory of the copy; NULL: no copy was made */
     size_t size;
 };
 int dt_host_copy_make(struct dt_host_copy *copy, const void *buffer, MPI_Count count,
-                      const struct dtype *t); /* a copy of any buffer */
+                      const struct dtype *t); /* copies even host memory */
 int dt_host_copy_open(struct dt_host_copy *copy, const void *buffer, MPI_Count count, const struct dtype *t);
-/* Copies changes back to the buffer. */
+/* Copies the host copy, if there is one, back to the buffer. */
 int dt_host_copy_store(const struct dt_host_copy *copy, void *buffer, MPI_Count count, const struct dtype *t);
 void dt_host_copy_close(struct dt_host_copy *copy);
 

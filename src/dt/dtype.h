@@ -12,20 +12,20 @@
 #include "base/err.h"
 #include "base/objmem.h"
 
-struct dt_layout; /* committed form: loops over blocks */
-struct dt_recipe; /* its constructor and arguments: envelope and contents */
-struct dt_shape;  /* its parts, which are of other types: build.h */
+struct dt_layout; /* committed form of a type: loops over blocks */
+struct dt_recipe; /* constructor of a type and its arguments: envelope and contents */
+struct dt_shape;  /* parts of a type, which are of other types: build.h */
 struct attr_set;  /* src/obj/attr.h */
 
 struct dtype {
-    struct object obj; /* MAGIC_DTYPE; first */
+    struct object obj; /* MAGIC_DTYPE; must be the first member */
     MPI_Count size;    /* bytes of data */
     MPI_Count extent, lb;
     MPI_Count true_lb, true_extent;
     /* The data of one element is one dense block that starts at true_lb. */
     bool dense;
-    /* dense, and extent == size and true_lb == 0: any count of them is one block that starts at the buffer.
-     */
+    /* dense, extent == size and true_lb == 0: any number of elements is one block that starts at the
+     * buffer. */
     bool contiguous;
     bool committed;
     uint8_t kind;    /* enum dt_kind when all data is of one basic kind, else KIND_MIXED */
@@ -103,8 +103,8 @@ void dt_cursor_init(struct dt_cursor *c, const struct dtype *t, MPI_Count count,
  * offset in a file. */
 void dt_cursor_open(struct dt_cursor *c, const struct dtype *t, MPI_Count count, const void *buffer);
 void dt_cursor_seek(struct dt_cursor *c, uint64_t position);
-/* Both return the number of bytes moved, less than len only at the end of the data. `out` and `in` are
- * host memory. */
+/* Pack or unpack the next `len` bytes. Return the number of bytes moved, which is less than `len` only at the
+ * end of the data. `out` and `in` are host memory. */
 size_t dt_cursor_pack(struct dt_cursor *c, void *out, size_t len);
 size_t dt_cursor_unpack(struct dt_cursor *c, const void *in, size_t len);
 /* Advances over the next contiguous piece, at most max bytes, without copying it. Returns its length; 0 at
@@ -116,13 +116,13 @@ size_t dt_cursor_next(struct dt_cursor *c, size_t max, void **piece);
 int dt_pack_all(const struct dtype *t, MPI_Count count, const void *buffer, void *out);
 int dt_unpack_all(const struct dtype *t, MPI_Count count, void *buffer, const void *in, size_t len);
 
-/* Copies between two typed buffers in memory of any kind (collectives to self, sendrecv to self). Copies
- * the smaller of the two. Returns MPI_ERR_TRUNCATE when the source is larger. */
+/* Copies between two typed buffers in memory of any kind (collectives to self, sendrecv to self), as many
+ * bytes as the smaller one has. Returns MPI_ERR_TRUNCATE if the source is larger. */
 int dt_copy(const void *from, MPI_Count from_count, const struct dtype *from_type, void *to,
             MPI_Count to_count, const struct dtype *to_type);
 
-/* The smallest span of memory that holds `count` elements, and where it starts relative to the buffer
- * (gap). False if one of them does not fit in 64 bits. The extent may be negative. */
+/* Computes the smallest span of memory that holds `count` elements, and the start of the span relative to the
+ * buffer (gap). False if a result does not fit in 64 bits. The extent may be negative. */
 static inline bool dt_span_checked(const struct dtype *t, MPI_Count count, MPI_Aint *gap, MPI_Count *span)
 {
     MPI_Count reach;

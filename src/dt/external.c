@@ -101,11 +101,11 @@ static int external_count_halves(const struct dt_kind_info *k)
 }
 
 struct conversion {
-    char *outside;   /* in external32 */
+    char *outside;   /* next byte of the external32 data */
     uint64_t left;   /* bytes behind `outside` */
-    MPI_Count bytes; /* of memory, converted so far */
+    MPI_Count bytes; /* bytes of memory converted so far */
     bool decodes;
-    int rc; /* of the first value that does not fit */
+    int rc; /* error class of the first value that does not fit */
 };
 
 /* Converts one value, or one half of a complex number, of `inner` bytes in memory and `outer` bytes in
@@ -138,7 +138,7 @@ static int visit_convert(void *context, struct dtype *basic, MPI_Count count, ch
     const MPI_Count n = external_count_halves(k);
     const size_t inner = (size_t)(basic->size / n), outer = k->external / (size_t)n;
     const uint64_t whole = MIN((uint64_t)count, c->left / k->external);
-    if (inner == 1 && outer == 1) { /* bytes have no order */
+    if (inner == 1 && outer == 1) { /* single bytes need no swap */
         memcpy(c->decodes ? at : c->outside, c->decodes ? c->outside : at, whole * (uint64_t)n);
         c->outside += whole * (uint64_t)n;
     } else {

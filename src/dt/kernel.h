@@ -31,9 +31,10 @@ enum op_code {
 /* out[i] = left[i] op right[i]. out may be left or right, and none needs to be aligned. */
 typedef void op_kernel(const void *left, const void *right, void *out, size_t count);
 
-/* NULL: this build has no arithmetic for the representation. */
+/* The loop for an operator and a representation; NULL: this build has no arithmetic for the
+ * representation. */
 op_kernel *op_kernel_for(enum op_code code, enum dt_num num);
-/* MPI_MINLOC and MPI_MAXLOC on a structure of a value and an index. */
+/* The loop of MPI_MINLOC or MPI_MAXLOC for a structure of a value and an index. */
 op_kernel *op_kernel_pair(enum op_code code, enum dt_num value, enum dt_num index);
 
 #endif

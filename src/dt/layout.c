@@ -21,7 +21,7 @@ struct placed {
     struct dt_node *node; /* NULL: a dense block of `size` bytes */
 };
 
-/* A node, followed by `bytes` bytes of memory for its entries. */
+/* Allocates a node, followed by `bytes` zeroed bytes for its entries. */
 static struct dt_node *node_new(enum dt_node_type type, uint64_t size, size_t bytes)
 {
     struct dt_node *n = calloc(1, sizeof(*n) + bytes);
@@ -41,8 +41,8 @@ static void node_release(struct dt_node *n)
     free(n);
 }
 
-/* Fills *n with `count` repetitions of child, simplified. *held is the node that *n refers to, without a
- * reference; NULL: none. */
+/* Fills *n with `count` repetitions of child, simplified. *held: the child of *n, whose reference count does
+ * not change; NULL: *n has no child. */
 static void loop_fill(struct dt_node *n, uint64_t count, int64_t stride, struct dt_node *child,
                       struct dt_node **held)
 {
@@ -65,7 +65,7 @@ static void loop_fill(struct dt_node *n, uint64_t count, int64_t stride, struct 
     *held = n->loop.child;
 }
 
-/* Takes over the reference to child. */
+/* Returns a node for `count` repetitions of child; takes over the caller's reference to child. */
 static struct dt_node *node_loop(uint64_t count, int64_t stride, struct dt_node *child)
 {
     if (count == 1)
@@ -120,7 +120,7 @@ static struct dt_node *share_previous_node(const struct collect *c, const struct
     return last;
 }
 
-/* Adds `count` copies of a node; a few are added as single blocks. */
+/* Adds `count` copies of a node; if they consist of at most UNROLL_MAX blocks, adds the blocks. */
 static void collect_loop(struct collect *c, int64_t offset, uint64_t count, int64_t stride, struct dt_node *n)
 {
     struct dt_node loop = *n, *held = NULL;

@@ -12,7 +12,7 @@
 #include "dt/dtype.h"
 
 enum dt_node_type {
-    NODE_BLOCK,  /* size dense bytes */
+    NODE_BLOCK,  /* `size` dense bytes */
     NODE_LOOP,   /* child repeated at a stride */
     NODE_INDEX,  /* blocks of one length at listed offsets */
     NODE_BLOCKS, /* blocks of several lengths at listed offsets */

@@ -18,8 +18,8 @@
  * the integer that it is in C, so it is allowed here. */
 #define INTEGERS   (BIT(C_INTEGER) | BIT(FORTRAN_INTEGER) | BIT(MULTI) | BIT(CHARACTER))
 #define ARITHMETIC (INTEGERS | BIT(FLOATING))
-/* The standard defines these for C integers and logicals only. Other numbers are allowed for existing
- * programs, too. */
+/* The standard defines logical operators for C integers and logicals only. Floating-point numbers are
+ * allowed, too, because existing programs use them. */
 #define LOGICAL_OPS (INTEGERS | BIT(LOGICAL) | BIT(FLOATING))
 #define BITWISE     (INTEGERS | BIT(BYTE))
 

@@ -7,7 +7,7 @@
 #include "dt/dtype.h"
 
 struct op {
-    struct object obj; /* MAGIC_OP; first */
+    struct object obj; /* MAGIC_OP; must be the first member */
     bool commutative;
     bool large;      /* user function takes MPI_Count */
     uint8_t code;    /* enum op_code of a predefined operator */
@@ -27,7 +27,7 @@ static inline struct op *op_predefined(uint32_t handle)
                                                                             : NULL;
 }
 
-/* "MPI_SUM" of a handle value; "user-defined" of any that no predefined operator has. */
+/* The name of a predefined operator, such as "MPI_SUM"; "user-defined" for any other handle value. */
 const char *op_name(uint32_t handle);
 
 static inline struct op *op_from(MPI_Op handle)

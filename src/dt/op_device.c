@@ -10,7 +10,7 @@
 #include "dt/kind.h"
 #include "dt/op.h"
 
-/* As src/gpu/kernels.cu names them. */
+/* Names of operators and representations in src/gpu/kernels.cu. */
 static const char *const op_names[] = {
     [OP_SUM] = "sum",   [OP_PROD] = "prod", [OP_MIN] = "min",       [OP_MAX] = "max",
     [OP_BAND] = "band", [OP_BOR] = "bor",   [OP_BXOR] = "bxor",     [OP_LAND] = "land",
@@ -68,7 +68,7 @@ static int apply_to_copies(const struct op *op, const void *left, const void *ri
 {
     struct dt_host_copy first, second;
     const int failed = dt_host_copy_open(&first, left, count, t);
-    int rc = dt_host_copy_make(&second, right, count, t); /* which receives the result */
+    int rc = dt_host_copy_make(&second, right, count, t); /* receives the result */
     rc = failed ? failed : rc;
     if (!rc) {
         op_apply(op, first.buffer, second.buffer, count, t);

@@ -27,10 +27,10 @@ void recipe_integer(struct dt_recipe *r, int value);
 void recipe_address(struct dt_recipe *r, MPI_Aint value);
 void recipe_large(struct dt_recipe *r, MPI_Count value);
 void recipe_type(struct dt_recipe *r, struct dtype *t);
-/* A count: an integer in the small form, a count in the large form. */
+/* Append counts: as integers in the small form, as MPI_Count in the large form. */
 void recipe_number(struct dt_recipe *r, bool wide, MPI_Count value);
 void recipe_numbers(struct dt_recipe *r, bool wide, struct ivec v, MPI_Count n);
-/* A byte displacement: an address in the small form, a count in the large form. */
+/* Appends a byte displacement: as an address in the small form, as MPI_Count in the large form. */
 void recipe_bytes(struct dt_recipe *r, bool wide, MPI_Count value);
 
 #endif

@@ -164,7 +164,8 @@ int dtype_value_index(struct dtype *value, struct dtype *index, struct dtype **o
     return find_or_cache_type(r, shape, out);
 }
 
-/* With half precision: gfortran has no such kind, but other compilers and languages have. */
+/* Results of MPI_Type_match_size. Half precision is included: gfortran has no such kind, but other compilers
+ * and languages have one. */
 static const struct {
     int typeclass;
     enum dt_kind kind;

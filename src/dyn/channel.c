@@ -1,4 +1,5 @@
-/* channel.c: see channel.h. Each message is {length, bytes, code of direction, number, length and bytes}.
+/* channel.c: sends and receives authenticated messages over a socket (channel.h). Each message is {length,
+ * bytes, HMAC of direction, message number, length and bytes}.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -103,7 +104,8 @@ void channel_init_from_handshake(struct channel *c, struct proc *p, int fd, bool
 
 void channel_send_at_once(int fd)
 {
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)); /* not of TCP: no effect */
+    /* fails without effect on other sockets */
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
 }
 
 int channel_open(struct channel *c, struct proc *p, int fd, bool own_fd, bool accepts,

@@ -1,5 +1,5 @@
-/* comm_join.c: MPI_Comm_join: two processes that have a socket between them become an intercommunicator. The one
- * with the larger random number takes the role of the accepting side.
+/* comm_join.c: MPI_Comm_join: creates an intercommunicator of two processes that are connected by a socket.
+ * The process with the larger random number is the accepting side.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

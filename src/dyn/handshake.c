@@ -1,4 +1,4 @@
-/* handshake.c: see handshake.h.
+/* handshake.c: the mutual authentication of handshake.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -75,7 +75,7 @@ static bool parse_greeting(struct handshake *h)
     return h->has_greeting;
 }
 
-/* Handles a complete message. Returns false if the sender does not know the key. */
+/* Handles a complete message. Returns false if the sender does not know the key or uses another protocol. */
 static bool handle_input(struct handshake *h)
 {
     const uint8_t *code = h->in;
@@ -97,7 +97,7 @@ static bool handle_input(struct handshake *h)
     return h->has_verified;
 }
 
-/* HANDSHAKE_DONE: nothing is left to send. */
+/* Sends pending output. HANDSHAKE_DONE: nothing is left to send. */
 static enum handshake_result send_now(struct handshake *h, int fd)
 {
     while (h->out_done < h->out_len) {
@@ -112,7 +112,7 @@ static enum handshake_result send_now(struct handshake *h, int fd)
     return HANDSHAKE_DONE;
 }
 
-/* HANDSHAKE_DONE: what was expected has arrived. */
+/* Receives without waiting. HANDSHAKE_DONE: the expected message is complete. */
 static enum handshake_result receive_now(struct handshake *h, int fd)
 {
     while (h->in_done < h->in_len) {

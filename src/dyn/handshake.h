@@ -1,5 +1,5 @@
-/* handshake.h: how two processes prove to each other that they know a key, without sending it, as a state machine over any
- * connected socket. Nothing that arrives is trusted until its code is verified:
+/* handshake.h: mutual proof of two processes that they know a key, without sending it: a state machine over
+ * any connected socket. Received data is trusted only after its code is verified:
  *     connector --> {magic, nonce}
  *     acceptor  --> {magic, nonce, code of "accept" and both nonces}
  *     connector --> {code of "connect" and both nonces}
@@ -23,25 +23,27 @@ struct greeting {
     uint8_t nonce[HANDSHAKE_NONCE];
 };
 
-/* HANDSHAKE_LOST: the connection ended, errno is the reason (0: the other side closed it). HANDSHAKE_STRANGER: the other side
- * does not know the key, or speaks another protocol. */
+/* HANDSHAKE_MORE: call again when the socket is ready. HANDSHAKE_LOST: the connection ended; errno is the
+ * reason (0: the other side closed it). HANDSHAKE_STRANGER: the other side does not know the key or uses
+ * another protocol. */
 enum handshake_result { HANDSHAKE_MORE, HANDSHAKE_DONE, HANDSHAKE_LOST, HANDSHAKE_STRANGER };
 
 struct handshake {
     const uint8_t *key;
     bool accepts;
-    bool has_greeting; /* theirs has arrived */
-    bool has_verified; /* the other side knows the key; what is left is to be sent */
+    bool has_greeting; /* `theirs` has been received */
+    bool has_verified; /* the other side knows the key; only output may be pending */
     struct greeting mine, theirs;
     size_t in_len, in_done, out_len, out_done;
     uint8_t in[sizeof(struct greeting) + SHA256_SIZE], out[sizeof(struct greeting) + SHA256_SIZE];
-    uint8_t session[SHA256_SIZE]; /* the key of later messages, known to both when it is done */
+    uint8_t session[SHA256_SIZE]; /* key of later messages, known to both sides when the handshake is done */
 };
 
-/* `key` must stay valid until the end. Returns 0, or MPI_ERR_PORT when the kernel gave no random bytes. */
+/* Starts a handshake. `key` must remain valid until its end. Returns 0, or MPI_ERR_PORT if the kernel
+ * provides no random bytes. */
 int handshake_begin(struct handshake *h, bool accepts, const uint8_t key[HANDSHAKE_KEY]);
 
-/* Sends and receives what is possible without waiting, and nothing beyond the handshake. */
+/* Advances the handshake without waiting; reads no bytes beyond the handshake. */
 enum handshake_result handshake_advance(struct handshake *h, int fd);
 
 /* The events of poll(2) that the handshake waits for. */

@@ -1,9 +1,9 @@
-/* meet.c: see meet.h. The addresses of all processes are gathered at the roots, exchanged over the channel
- * and distributed; every process checks whether it can reach the others, and the roots exchange the result;
- * only then do the two groups agree on context ids, over the network. So no process waits for a message that
- * cannot arrive. The channel stays open until both roots have agreed: a root that finds it closed before knows that the other
- * side has failed, although no launcher reports deaths of another job. Afterwards the end of a process of another job is learned
- * from the kernel (net_guest_watch) or from the transport.
+/* meet.c: connects two groups of processes (meet.h). The roots gather the addresses of all processes,
+ * exchange them over the channel and broadcast them. Every process checks whether it can reach the other
+ * group, and the roots exchange the result. Only then do the two groups agree on context ids, over the
+ * network, so no process waits for a message that cannot arrive. The channel stays open until both roots have
+ * agreed: if it closes earlier, the other side has failed, which no launcher reports for another job.
+ * Afterwards the kernel (net_guest_watch) or the transport reports the end of a process of another job.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -45,13 +45,13 @@ int share_error(struct comm *comm, int root, int error)
     return rc ? rc : verdict_error(&v);
 }
 
-/* One process in the exchange of both groups. */
+/* Entry of one process in the gathered records. */
 struct entry {
     struct net_card card;
     struct verdict verdict;
 };
 
-/* The entries of all ranks, at the root. */
+/* Gathers the entries of all ranks at the root. */
 static int meet_gather_entries(struct comm *comm, int root, const struct entry *mine, struct entry *all)
 {
     struct coll_args a = {.kind = COLL_GATHER,
@@ -73,7 +73,8 @@ static int first_error(const struct entry *all, int n)
     return 0;
 }
 
-/* At the root: exchanges verdicts with the other root. their_cards: allocated; NULL if none are expected. */
+/* Called at the root: exchanges verdicts with the other root. *their_cards is allocated; their_cards is
+ * NULL if no process descriptors are expected. */
 static int meet_exchange_verdicts(struct channel *c, const struct verdict *mine, const struct net_card *cards,
                                   struct verdict *theirs, struct net_card **their_cards)
 {
@@ -104,7 +105,7 @@ static int meet_exchange_verdicts(struct channel *c, const struct verdict *mine,
     return rc;
 }
 
-/* First exchange: the processes of both groups. */
+/* First exchange between the roots: descriptors of all processes of both groups. */
 static int exchange_cards(struct comm *comm, struct channel *c, const struct entry *all,
                           struct verdict *theirs, struct net_card **their_cards)
 {
@@ -129,8 +130,8 @@ static int exchange_cards(struct comm *comm, struct channel *c, const struct ent
     return rc ? verdict_error(&mine) : swapped;
 }
 
-/* Adds the other group's processes to the peers and holds them until the communicator does: another thread may
- * disconnect meanwhile and remove processes that nothing holds. */
+/* Adds the other group's processes to the peers and retains them until the communicator retains them:
+ * another thread may disconnect meanwhile and remove processes without references. */
 static int add_remote_processes(struct comm *comm, const struct verdict *v, const struct net_card *cards,
                                 bool independent, uint32_t *numbers)
 {
@@ -148,7 +149,7 @@ static int add_remote_processes(struct comm *comm, const struct verdict *v, cons
     return rc;
 }
 
-/* Second exchange: whether all processes can reach each other. */
+/* Second exchange between the roots: can all processes of both groups reach each other? */
 static int meet_check_reachable(struct comm *comm, int root, struct channel *c, int error)
 {
     struct entry mine = {.verdict = verdict_from_error(error)};
@@ -170,17 +171,17 @@ static int build_connected_comm(struct creation *c)
     return creation_make(c, group_retain(c->agree.round.gang.members), group_retain(c->group));
 }
 
-/* At the root, until the agreement is complete: if the channel closes before, the agreement fails for all ranks of
- * this side. */
+/* Called at the root: waits until the agreement is complete. If the channel closes before, the agreement
+ * fails at all ranks of this side. */
 static void watch_channel(struct creation *c, struct channel *channel)
 {
     struct assembly *round = &c->agree.round;
     struct net *net = channel->proc->net;
     const struct net_named what = {"other group of processes, at a connection", NET_NOBODY, false};
     struct net_waiter w = {.what = NET_NAMED, .of = &what};
-    const uint32_t other = round->gang.other_leader; /* the creation may be over, and its gang freed */
+    const uint32_t other = round->gang.other_leader; /* the completed creation frees its gang */
     bool lost = false;
-    net->unrung++; /* a channel that ends rings no doorbell */
+    net->unrung++; /* the end of a channel rings no doorbell */
     while (!atomic_load_explicit(&c->request.complete, memory_order_acquire)) {
         if (!lost && channel_is_lost(channel)) {
             lost = true;
@@ -193,8 +194,8 @@ static void watch_channel(struct creation *c, struct channel *channel)
     net_wait_end(net, &w);
 }
 
-/* Sends the last, empty message on the channel: this side no longer needs the other. A user's socket (MPI_Comm_join)
- * must be empty afterwards. */
+/* Exchanges empty final messages on the channel, so that no data remains in a user's socket
+ * (MPI_Comm_join). This side needs no further messages. */
 static void send_final_message(struct channel *channel)
 {
     struct verdict theirs;
@@ -202,7 +203,7 @@ static void send_final_message(struct channel *channel)
     meet_exchange_verdicts(channel, &mine, NULL, &theirs, NULL);
 }
 
-/* Agrees on the context as for any intercommunicator, once both groups know each other's processes. */
+/* Creates the intercommunicator after both groups have exchanged process descriptors. */
 static int meet_agree_groups(struct comm *comm, int root, struct channel *channel, const struct verdict *v,
                              const uint32_t *numbers, const struct meet_kind *kind, struct comm **out)
 {
@@ -238,7 +239,7 @@ static int meet_agree_groups(struct comm *comm, int root, struct channel *channe
 static int connect_other_group(struct comm *comm, int root, struct channel *channel, struct verdict *v,
                                struct net_card *cards, const struct meet_kind *kind, struct comm **out)
 {
-    /* 0 where there is none yet: a process of this world, which needs no reference */
+    /* initially 0: process 0 of this job, which net_guest_release() ignores */
     uint32_t *numbers = calloc((size_t)v->count + 1, sizeof(*numbers));
     int rc = broadcast_bytes(comm, root, cards, v->count * sizeof(*cards));
     if (!rc)
@@ -265,7 +266,7 @@ int meet_connect_groups(struct comm *comm, int root, struct channel *channel, in
     memset(&mine, 0, sizeof(mine));
     int rc = share_error(comm, root, is_root ? root_error : 0);
     if (rc) {
-        channel_close(channel); /* so that the other side does not wait, when one of this side has died */
+        channel_close(channel); /* so that the other side does not wait if a process of this side has died */
         return rc;
     }
     mine.verdict = verdict_from_error(net_fill_card(comm->proc->net, &mine.card));

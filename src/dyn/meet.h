@@ -1,5 +1,4 @@
-/* meet.h: connects two groups of processes that know nothing of each other: they become the two sides of an
- * intercommunicator.
+/* meet.h: connects two groups of processes of different jobs: creates an intercommunicator between them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_DYN_MEET_H
@@ -11,22 +10,24 @@
 
 struct meet_kind {
     const char *how;  /* for the label of the communicator: "clients of" */
-    bool independent; /* the other group is not a job of the same mpiexec: no launcher reports its deaths */
+    bool independent; /* not started by the same mpiexec: no launcher reports its deaths */
 };
 
-/* Collective over an intracommunicator. The root has a channel to the root of the other group, or an error (with its
- * sentence) that all shall return; elsewhere both are ignored. Closes the channel. */
+/* Collective over an intracommunicator. channel: at the root, a channel to the root of the other group.
+ * root_error: at the root, an error (with its text set) to return at all ranks. Other ranks ignore both.
+ * Closes the channel. */
 int meet_connect_groups(struct comm *comm, int root, struct channel *channel, int root_error,
                         const struct meet_kind *kind, struct comm **out);
 
-/* MPI_Comm_accept, MPI_Comm_connect, MPI_Comm_join. info: of the root, with the key timeout (seconds); may be NULL. */
+/* Implement MPI_Comm_accept, MPI_Comm_connect and MPI_Comm_join. info: significant at the root; may
+ * contain the key timeout (seconds); may be NULL. */
 extern const struct meet_kind meet_servers;
 int meet_accept_connection(struct comm *comm, int root, const char *port, struct comm **out);
 int meet_connect(struct comm *comm, int root, const char *port, const struct info *info,
                  const struct meet_kind *kind, struct comm **out);
 int meet_join_socket(struct proc *p, int fd, struct comm **out);
 
-/* Broadcasts `len` bytes and an error class with its text from the root to all ranks of the communicator. */
+/* Broadcast from the root to all ranks of the communicator: `len` bytes, or an error class with its text. */
 int broadcast_bytes(struct comm *comm, int root, void *data, size_t len);
 int share_error(struct comm *comm, int root, int error);
 

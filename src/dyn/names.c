@@ -1,5 +1,5 @@
-/* names.c: see names.h. A file appears complete or not at all (link), and belongs to the process that it
- * names: when that process has ended without unpublishing it, the name is free again.
+/* names.c: publishes names as files in a folder (names.h). A file is created atomically (link) and states its
+ * publisher: if the publisher has ended without unpublishing the name, the name is free again.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -28,7 +28,7 @@ static TUNABLE_STRING(
     "clients run on different hosts.");
 
 #define FILE_MAX (MPI_MAX_PORT_NAME + 512)
-/* The folder vanishes while a name is published if another process removes the last name just then. */
+/* Attempts to publish a name: another process may remove the empty folder at the same time. */
 #define FOLDER_TRIES 1000
 
 #define HEX_SIZE (2 * SHA256_SIZE + 1)
@@ -40,8 +40,7 @@ struct name {
 
 #define MACHINE_SIZE 64
 
-/* The process that published a name: its machine and process-id namespace, its number there, and when it
- * was started. */
+/* The process that published a name: machine and process-id namespace, process id, start time. */
 struct owner {
     char machine[MACHINE_SIZE];
     long pid;
@@ -56,9 +55,9 @@ static void folder_path(char *path, size_t size)
         snprintf(path, size, "/tmp/fishplate-names-%u", (unsigned)geteuid());
 }
 
-/* Opens the user's folder of published names; a descriptor, or -1 with errno. All other functions refer to
- * files relative to this descriptor, so that the folder that was checked is the one that is used, whatever
- * other users rename. */
+/* Opens the user's folder of published names. Returns a descriptor, or -1 with errno. All other functions
+ * access files relative to this descriptor, so that the checked folder is used even if other users rename
+ * folders. */
 static int folder_open(bool create)
 {
     char path[PATH_MAX];
@@ -97,7 +96,7 @@ static void service_file_name(const char *service, char file[HEX_SIZE])
         snprintf(file + 2 * i, 3, "%02x", digest[i]);
 }
 
-/* Where a process can be checked by its number: the boot of the machine and the process-id namespace. */
+/* Identifies where a process id is valid: the boot of the machine and the process-id namespace. */
 static void get_machine_id(char out[MACHINE_SIZE])
 {
     char boot[40] = "unknown", space[24] = "";
@@ -111,7 +110,7 @@ static void get_machine_id(char out[MACHINE_SIZE])
     snprintf(out, MACHINE_SIZE, "%s%s", boot, space);
 }
 
-/* The start time of a process in ticks; 0 if there is no such process. */
+/* Returns the start time of a process in clock ticks; 0 if there is no such process. */
 static unsigned long long process_start_time(long pid)
 {
     char path[64], line[1024] = "";
@@ -126,8 +125,8 @@ static unsigned long long process_start_time(long pid)
     return at ? strtoull(at, NULL, 10) : 0;
 }
 
-/* True if the publisher may still run. A process of another machine counts as running: only that machine
- * can check. */
+/* True if the publisher may still be running. A process on another machine counts as running, because it
+ * cannot be checked here. */
 static bool is_owner_alive(const struct owner *o)
 {
     char machine[MACHINE_SIZE];
@@ -135,7 +134,7 @@ static bool is_owner_alive(const struct owner *o)
     return strcmp(machine, o->machine) != 0 || process_start_time(o->pid) == o->started;
 }
 
-/* Reads the publisher of a name and the port. False: the file has another format. */
+/* Reads the publisher and the port from a name file. Returns false if the file has another format. */
 static bool file_read(int fd, struct owner *o, char *port)
 {
     char text[FILE_MAX + 1];
@@ -179,9 +178,9 @@ static bool is_same_file(int fd, int folder, const char *file)
            a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* Removes the file of a publisher that has ended. Returns false if it runs. Two processes may do this for
- * the same name: each takes the lock and checks again, so that the second does not remove a file that the
- * first has created since. */
+/* Removes the file of a publisher that has ended. Returns false if the publisher is running. Two processes
+ * may do this for the same name: each locks the file and checks again, so that the second does not remove
+ * a new file that the first has created. */
 static bool file_remove_stale(int folder, const char *file)
 {
     char port[MPI_MAX_PORT_NAME];
@@ -200,11 +199,11 @@ static bool file_remove_stale(int folder, const char *file)
     return !runs;
 }
 
-/* Returns 0, EEXIST (published by a process that runs) or another errno. */
+/* Returns 0, EEXIST (a running process has published the name) or another errno. */
 static int publish_in_folder(int folder, const char *file, const char *port)
 {
     char fresh[HEX_SIZE + 32];
-    uint64_t number; /* a process's number is not unique among hosts and containers that share the folder */
+    uint64_t number; /* random: process ids are not unique in a folder shared by hosts */
     if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
         return EAGAIN;
     snprintf(fresh, sizeof(fresh), "%s.%016llx", file, (unsigned long long)number);
@@ -259,7 +258,7 @@ static void name_free(struct name *name)
     free(name);
     folder_path(path, sizeof(path));
     if (!*folder_choice.text)
-        rmdir(path); /* fails as long as there are other names */
+        rmdir(path); /* fails if the folder contains other names */
 }
 
 int name_unpublish(struct proc *p, const char *service, const char *port)

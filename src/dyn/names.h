@@ -1,6 +1,6 @@
 /* names.h: MPI_Publish_name and related functions: a private folder of this user, with one file for each
- * published name. Jobs that different mpiexecs started find each other there. A process that can read the
- * folder has the keys of the ports.
+ * published name. Jobs of different mpiexecs find each other through this folder. A process that can read the
+ * folder knows the keys of the ports.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_DYN_NAMES_H
@@ -11,7 +11,7 @@ struct proc;
 
 int name_publish(struct proc *p, const char *service, const char *port);
 int name_unpublish(struct proc *p, const char *service, const char *port);
-/* port has room for MPI_MAX_PORT_NAME characters. */
+/* Looks up a name. `port` has room for MPI_MAX_PORT_NAME characters. */
 int name_lookup(struct proc *p, const char *service, char *port);
 
 /* Unpublishes all names that this process has published. */

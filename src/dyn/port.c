@@ -1,5 +1,6 @@
-/* port.c: see port.h. The handshakes of all callers advance at the same time, so that callers that send
- * nothing delay nobody; base/acceptor.h limits their number and their time.
+/* port.c: opens ports and accepts connections (port.h). The handshakes of all callers advance in parallel, so
+ * that callers that send nothing do not delay others; base/acceptor.h limits the number and the time of
+ * unauthenticated callers.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -26,14 +27,14 @@
 #define CALLERS_MAX 64
 #define CALLER_MS   20000
 #define BACKLOG     512 /* connections that the kernel holds until MPI_Comm_accept is called */
-#define SAME_TRIES  16  /* numbers that are tried until one is free at all addresses */
+#define SAME_TRIES  16  /* attempts to find a TCP port number that is free at all addresses */
 
 enum { LISTENERS_MAX = 1 + PORT_ADDRESSES };
 
-/* A connection whose other end has not proved that it knows the key; then one that has, and waits for
- * MPI_Comm_accept. */
+/* An incoming connection: in the acceptor's list until the other end has proved that it knows the key,
+ * then in port.proved until MPI_Comm_accept takes it. */
 struct caller {
-    struct acceptor_caller in; /* first: the acceptor's list */
+    struct acceptor_caller in; /* first member; in the list of the acceptor */
     struct list proved;
     struct port *port;
     int fd;
@@ -48,7 +49,7 @@ struct port {
     uint8_t key[HANDSHAKE_KEY];
     char name[MPI_MAX_PORT_NAME];
     struct acceptor acceptor;
-    struct list proved; /* several may prove themselves while one is waited for */
+    struct list proved; /* authenticated connections that wait for MPI_Comm_accept */
 };
 
 static void dyn_close(struct proc *p)
@@ -78,7 +79,7 @@ struct dyn *dyn_get_state(struct proc *p)
 
 /* ---- listening ---- */
 
-/* Opens a listening socket; a descriptor, or -1 with errno. */
+/* Opens a listening socket. Returns a descriptor, or -1 with errno. */
 static int listen_at(const void *address, socklen_t len)
 {
     const struct sockaddr *a = address;
@@ -120,8 +121,9 @@ static uint16_t socket_port_number(int fd)
     return getsockname(fd, (struct sockaddr *)&address, &len) == 0 ? ntohs(address.sin_port) : 0;
 }
 
-/* Listens at all addresses with one port number, which the kernel chooses for the first. Addresses that no
- * longer exist are skipped. Returns false with EADDRINUSE if the number is in use at another address. */
+/* Listens at all addresses with one port number, which the kernel chooses at the first address. Skips
+ * addresses that no longer exist. Returns false with errno EADDRINUSE if the number is in use at another
+ * address. */
 static bool listen_at_all(struct port *port, struct port_name *name, const struct in_addr *addresses, int n)
 {
     name->port = 0;
@@ -213,7 +215,7 @@ static void caller_advance(struct caller *c)
     }
 }
 
-/* Makes all progress that is possible without waiting. */
+/* Accepts connections and advances handshakes without waiting. */
 static int port_advance(struct port *port)
 {
     const uint64_t now = clock_ns() / 1000000;
@@ -225,7 +227,7 @@ static int port_advance(struct port *port)
         next = c->next;
         caller_advance((struct caller *)c);
     }
-    /* Callers that wait may prove themselves and need nothing more. */
+    /* An accept error is ignored while there are callers, since one of them may complete its handshake. */
     return error && !port->acceptor.first && list_empty(&port->proved)
                ? err_set(MPI_ERR_PORT, "MPI_Comm_accept cannot take a connection: %s", err_reason(error))
                : 0;
@@ -246,7 +248,7 @@ static void port_wait(struct proc *p, struct port *port, struct net_waiter *w)
 
 /* ---- ports ---- */
 
-/* Frees a port that was closed while threads accepted at it; called by the last of them. */
+/* Closes a port. If threads are accepting at the port, the last of them frees it. */
 static void port_free(struct port *port)
 {
     if (!port->closed)

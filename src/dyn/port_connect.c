@@ -1,6 +1,7 @@
-/* port_connect.c: the side of a port that connects: to the Unix socket within a machine; else to all addresses at the same time,
- * since the first one may belong to a process that never answers. The first process that proves that it knows the key is the one. If the other end
- * closes the connection, this one connects again: too many callers may have displaced it (base/acceptor.h).
+/* port_connect.c: connects to a port: to its Unix socket on the same machine, else to all its addresses in
+ * parallel, since one address may never answer. The first connection whose peer proves that it knows the key
+ * is used. If the peer closes a connection during the handshake, this side connects again: the peer drops
+ * connections if too many are pending (base/acceptor.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -23,13 +24,13 @@ enum { LINES_MAX = 1 + PORT_ADDRESSES };
 
 enum line_state {
     LINE_OVER,
-    LINE_RETRY,      /* connects again at retry_at */
-    LINE_CONNECTING, /* the kernel is not ready */
+    LINE_RETRY,      /* connect again at the time retry_at */
+    LINE_CONNECTING, /* connect(2) is in progress */
     LINE_HANDSHAKE,
     LINE_PROVED,
 };
 
-/* The connection to one address. */
+/* A connection attempt to one address. */
 struct line {
     union {
         struct sockaddr any;
@@ -39,7 +40,7 @@ struct line {
     socklen_t len;
     enum line_state state;
     int fd;
-    uint64_t retry_at; /* clock_ns */
+    uint64_t retry_at; /* time of clock_ns() */
     struct handshake handshake;
 };
 
@@ -47,10 +48,9 @@ struct connector {
     struct port_name name;
     struct line lines[LINES_MAX];
     int n;
-    bool
-        is_local; /* the first line is the Unix socket; the others are used if nothing of this user listens there */
-    int error;     /* errno of a line that is over: why nothing listens there */
-    bool stranger; /* a process that does not know the key answered */
+    bool is_local; /* the first line is the Unix socket; other lines are used only if it fails */
+    int error;     /* errno of a failed line */
+    bool stranger; /* a process without the key has answered */
 };
 
 static void line_close(struct line *l, enum line_state state)

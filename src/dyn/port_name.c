@@ -1,4 +1,4 @@
-/* port_name.c: see port_name.h.
+/* port_name.c: formats and parses names of ports (port_name.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

@@ -1,5 +1,6 @@
-/* spawn.c: see spawn.h. The root opens a port, requests a job that knows its name from the launcher, and accepts;
- * the children connect in MPI_Init. When the job cannot be started, the wait ends.
+/* spawn.c: implements MPI_Comm_spawn (spawn.h). The root opens a port, requests a new job from the launcher,
+ * passing the name of the port, and accepts; the children connect in MPI_Init. If the job cannot be started,
+ * the accept fails.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "dyn/spawn.h"
@@ -13,7 +14,7 @@
 #include "dyn/meet.h"
 #include "dyn/port.h"
 
-#define LOOK_NS 20000000u /* between two questions whether the new job still comes */
+#define LOOK_NS 20000000u /* ns between two queries for the state of the new job */
 
 /* ---- soft ---- */
 
@@ -68,7 +69,7 @@ static int spawn_process_count(const struct spawn_program *program, int *count)
 
 /* ---- the request ---- */
 
-/* from->info, which `to` points into, is the caller's to give back. */
+/* `to` points into from->info, which the caller releases. */
 static int spawn_translate_program(const struct spawn_program *from, struct boot_program *to)
 {
     int n = from->info ? from->info->count : 0;
@@ -138,7 +139,7 @@ static int spawn_poll_answer(void *arg)
     return boot_spawn_poll(w->proc->boot, w->id, w->since);
 }
 
-/* True if all children will run on this machine; the info key file may name other hosts. */
+/* True if all children will run on this machine. Keys or the key file may name other hosts. */
 static bool spawns_on_this_machine(const struct proc *p, const struct spawn_program *programs, int n)
 {
     static const char *const keys[] = {"host", "hosts", "file"};
@@ -179,7 +180,7 @@ int spawn_programs(struct comm *comm, int root, int root_error, const struct spa
     if (is_root && !root_error)
         root_error = spawn_start(comm->proc, programs, n, &channel);
     int rc = meet_connect_groups(comm, root, &channel, root_error, &kind, out);
-    /* Only the root knows the number of processes, and each rank passes MPI_ERRCODES_IGNORE or not. */
+    /* Only the root knows the number of processes; each rank may pass MPI_ERRCODES_IGNORE or not. */
     int total = 0;
     for (int i = 0; is_root && programs && i < n; i++)
         total += MAX(programs[i].maxprocs, 0);

@@ -1,4 +1,5 @@
-/* spawn.h: more processes while the job runs: MPI_Comm_spawn and MPI_Comm_spawn_multiple, and what the new ones do first.
+/* spawn.h: MPI_Comm_spawn and MPI_Comm_spawn_multiple, and the connection of the new processes to their
+ * parents.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_DYN_SPAWN_H
@@ -8,7 +9,7 @@
 #include "obj/comm.h"
 #include "obj/info.h"
 
-/* As the user gives it; significant at the root. */
+/* One program of the user's call; significant at the root. */
 struct spawn_program {
     const char *command;
     char *const *argv; /* MPI_ARGV_NULL is NULL */
@@ -16,19 +17,21 @@ struct spawn_program {
     struct info *info; /* may be NULL */
 };
 
-/* Collective. root_error: an error that the root has found in the arguments, returned at all ranks. programs, n: significant
- * at the root. errcodes: MPI_ERRCODES_IGNORE (at any rank), or one code for each process of maxprocs. */
+/* Collective. root_error: an error that the root has found in the arguments, returned at all ranks.
+ * programs, n: significant at the root. errcodes: MPI_ERRCODES_IGNORE (at any rank), or one code for each
+ * process of maxprocs. */
 int spawn_programs(struct comm *comm, int root, int root_error, const struct spawn_program *programs, int n,
                    struct comm **out, int *errcodes);
 
-/* In MPI_Init of a spawned job: connects to the parents. p->parent is the result. */
+/* Called in MPI_Init: a spawned job connects to its parents. The result is p->parent. */
 int spawn_meet_parents(struct proc *p);
 
-/* Evaluates the info key soft, such as "1,4:10:2,16": the largest listed number that is at most `most`; 0 if there is
- * none; -1 for a malformed list. */
+/* Evaluates the info key soft, such as "1,4:10:2,16": the largest listed number that is at most `most`; 0
+ * if there is none; -1 for a malformed list. */
 int spawn_parse_soft(const char *text, int most);
 
-/* A copy of a program's info in which the keys of its `file` replace that key, and without `arch`. NULL for NULL. */
+/* Copies the info object of a program: the keys in its key file replace the key `file`, and `arch` is
+ * checked and removed. *out is NULL if `given` is NULL. */
 int spawn_info(const struct info *given, struct info **out);
 
 #endif

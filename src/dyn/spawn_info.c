@@ -1,5 +1,5 @@
-/* spawn_info.c: the info keys of MPI_Comm_spawn that no launcher needs to know (MPI-5.0, 11.8.4): `file` names a file with more
- * keys, a line each, and `arch` requires a kind of processor.
+/* spawn_info.c: info keys of MPI_Comm_spawn that are evaluated without the launcher (MPI-5.0, 11.8.4): `file`
+ * names a file with more keys, one in each line, and `arch` requires a processor architecture.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>

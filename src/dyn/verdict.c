@@ -1,4 +1,4 @@
-/* verdict.c: see verdict.h.
+/* verdict.c: creates, checks and decodes the messages between the roots of two groups (verdict.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "dyn/verdict.h"

@@ -1,4 +1,5 @@
-/* verdict.h: what the root of a group reports to its own group and to the other root: an error, or the group's processes.
+/* verdict.h: the message that the root of a group sends to its own group and to the other root: an error, or
+ * the group's processes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_DYN_VERDICT_H
@@ -14,21 +15,21 @@
 
 struct verdict {
     int32_t error;
-    uint32_t count; /* cards that follow */
-    int32_t tag;    /* of the agreement's messages between the roots; the acceptor's counts */
-    int32_t root;   /* among the cards */
+    uint32_t count; /* number of process descriptors that follow */
+    int32_t tag;    /* tag of the agreement's messages between the roots, chosen by the accepting side */
+    int32_t root;   /* index of the root in the descriptors */
     char sentence[VERDICT_SENTENCE];
 };
 
-/* error: 0, or an error class whose text is the last one that this thread has set. */
+/* Creates a verdict. error: 0, or an error class whose text this thread has set last. */
 struct verdict verdict_from_error(int error);
 
 /* Sets the text of a verdict's error and returns its class. */
 int verdict_error(const struct verdict *v);
 
-/* Decodes and checks the bytes that the other root sent, with a group (at least one card, the root's among them) or
- * without. *cards points into the bytes. Returns 0, the error that the other root reports, or MPI_ERR_PORT for
- * malformed bytes. */
+/* Decodes and checks the bytes that the other root sent, with a group (at least one process descriptor,
+ * including the root's) or without. *cards points into the bytes. Returns 0, the error that the other root
+ * reports, or MPI_ERR_PORT for malformed bytes. */
 int verdict_decode(const void *bytes, size_t len, bool with_group, struct verdict *out,
                    const struct net_card **cards);
 

@@ -1,4 +1,4 @@
-/* agree.c: see agree.h.
+/* agree.c: the state machine of agreement by a tree with early return (agree.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "ft/agree.h"
@@ -6,15 +6,15 @@
 #include <string.h>
 
 /* The parts of agree.data[]. */
-static uint64_t *agree_own_words(struct agree *a) /* the words that this process contributes */
+static uint64_t *agree_own_words(struct agree *a) /* words that this process contributes */
 {
     return a->data;
 }
-static uint64_t *agree_sum(struct agree *a) /* the contributions received in this epoch, combined */
+static uint64_t *agree_sum(struct agree *a) /* combination of the contributions received in this epoch */
 {
     return a->data + a->nwords;
 }
-static uint64_t *agree_result_words(struct agree *a) /* the decision */
+static uint64_t *agree_result_words(struct agree *a) /* words of the decision */
 {
     return a->data + 2 * (size_t)a->nwords;
 }
@@ -108,7 +108,7 @@ static uint32_t place_rank(struct agree *a, uint32_t place)
     return a->n;
 }
 
-/* The number of places in the subtree of `place`: those that have its bits and more below its lowest one. */
+/* Returns the number of places in the subtree of `place`: the lowest one bit of `place`. */
 static uint32_t subtree_size(uint32_t place, uint32_t n)
 {
     return place ? place & -place : n;
@@ -159,8 +159,8 @@ static void agree_notify_children(struct agree *a, const struct agree_out *out, 
     }
 }
 
-/* A process that knows of more deaths than this one may have become its child before this one learns of
- * them. */
+/* Sends the decision to all processes that have sent contributions to this one: a process that knows of
+ * more deaths may be a child of this process before this process is notified of these deaths. */
 static void agree_notify_senders(struct agree *a, const struct agree_out *out)
 {
     for (uint32_t i = 0; i < a->n; i++)
@@ -187,7 +187,7 @@ static void try_to_decide(struct agree *a)
     agree_decide(a);
 }
 
-/* Makes all progress that is possible without further messages. */
+/* Sends all messages and makes all decisions that are possible without further input. */
 static void agree_advance(struct agree *a, const struct agree_out *out)
 {
     const uint32_t place = rank_place(a, a->me);
@@ -220,7 +220,7 @@ static void agree_contribute(struct agree *a)
     a->dirty = true;
 }
 
-/* Called when no process with a lower number is alive: this one leads the next epoch. */
+/* Enters an epoch: all processes below `epoch` are dead, so the next living process is the root. */
 static void enter_epoch(struct agree *a, uint32_t epoch)
 {
     for (uint32_t i = a->epoch; i < epoch; i++)
@@ -268,7 +268,7 @@ void agree_end_without_result(struct agree *a, const struct agree_out *out)
 
 static void accept_decision(struct agree *a, const struct agree_message *m)
 {
-    if (a->decided) /* a new root has confirmed the same decision */
+    if (a->decided) /* a new root has confirmed this decision */
         return;
     memcpy(agree_result_words(a), m->data, a->nwords * sizeof(uint64_t));
     memcpy(GONE(a), m->data + a->nwords + a->nbits, a->nbits * sizeof(uint64_t));

@@ -1,4 +1,4 @@
-/* ft.c: agreement and shrinking over round.h, as requests.
+/* ft.c: MPIX_Comm_agree and MPIX_Comm_shrink as requests, implemented by agreements (round.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "ft/ft.h"
@@ -27,9 +27,9 @@ struct ft_request {
     int *flag;             /* agree: the user's flag */
     MPI_Comm *handle;      /* shrink: the user's handle, or NULL */
     struct comm *made;     /* shrink: the new communicator */
-    bool single;           /* shrink: holds proc.context_busy */
+    bool single;           /* shrink: this request has set proc.context_busy */
     bool scraped;          /* shrink: the last round offered all ids, including retired ones */
-    struct net_hook again; /* shrink: begins the next round */
+    struct net_hook again; /* shrink: hook that begins the next round */
 };
 
 static void ft_request_release(struct request *base)
@@ -59,8 +59,8 @@ static bool set_has_bit(const uint64_t *set, uint32_t i)
     return set[i / 64] >> i % 64 & 1;
 }
 
-/* Completes an agreement. words[0] is the flag; the others list processes whose deaths all members have
- * learned of. */
+/* Completes an agreement. words[0] is the flag; the other words are a bit mask of processes whose deaths
+ * all members have acknowledged. */
 static void complete_agreement(struct ft_round *round, void *arg)
 {
     struct ft_request *r = arg;
@@ -130,8 +130,8 @@ int ft_agree(struct comm *c, int *flag)
 
 static int shrink_begin(struct ft_request *r);
 
-/* Ranks of one side without those that the agreement reports dead. This process records their deaths too: the
- * launcher may have reported only some of them. */
+/* Creates the group of the ranks of one side that the agreement does not report dead. Also records the
+ * reported deaths at this process: the launcher may not have reported all of them yet. */
 static int group_living(struct comm *c, const struct group *side, const struct ft_round *round,
                         struct group **out)
 {
@@ -176,8 +176,8 @@ static int ft_request_make(struct ft_request *r, const struct ft_round *round, c
     return rc;
 }
 
-/* The words of a shrink: the context ids that are free at all members, whether all members could offer their
- * ids, and the highest epoch. */
+/* Words of the agreement in a shrink: mask of context ids that are free at all members, flag that all
+ * members could offer their ids, highest epoch. */
 enum { SHRINK_OFFERED = CONTEXT_SINGLE_WORDS, SHRINK_EPOCH, SHRINK_WORDS };
 
 static int shrink_retry_hook(struct net_hook *hook)
@@ -190,17 +190,17 @@ static int shrink_retry_hook(struct net_hook *hook)
     return 1;
 }
 
-/* Tries the shrink again from a progress hook: a process that is alone would otherwise loop inside progress,
- * where the other communicator is being made. The hook is put in front of the others because net_progress
- * would run an appended one in the same walk, which would not end. */
+/* Tries the shrink again from a progress hook. A process that is the only member would otherwise loop
+ * inside progress, where another communicator is being created. The hook is prepended because
+ * net_progress() would run an appended hook in the same pass, without end. */
 static void schedule_shrink_retry(struct ft_request *r)
 {
     r->again.progress = shrink_retry_hook;
     list_prepend(&r->comm->proc->net->hooks, &r->again.link);
 }
 
-/* Restarts a shrink for which no context id was free at all processes: another communicator was being made
- * somewhere, or retired ids have to be reused first. */
+/* Restarts a shrink for which no context id was free at all processes: another communicator was being
+ * created at a process, or retired ids must be freed first. */
 static int restart_shrink(struct ft_request *r, bool offered)
 {
     if (offered && r->scraped)
@@ -300,9 +300,9 @@ static void ft_frame_arrived(void *arg, struct peer *from, const struct frame_he
         ft_round_arrived(p, from, h, payload, len);
 }
 
-/* Called for frames that arrive while this process closes its connections in MPI_Finalize. A rank that a
- * death keeps in the agreement gets the reply that this process has left, and needs no more. This process
- * takes part in no further agreement: its messages could arrive at ranks that have closed their
+/* Called for frames that arrive while this process closes its connections in MPI_Finalize. A rank that is
+ * still in the agreement because of a death receives the reply FT_LEFT, with which it can finish. This
+ * process takes part in no further agreement: its messages could arrive at ranks that have closed their
  * connections. */
 static void reply_after_finalize(void *arg, struct peer *from, const struct frame_header *h,
                                  const void *payload, size_t len)
@@ -326,7 +326,7 @@ static void on_comm_created(struct comm *c)
     ft_revoke_apply_early(c->proc->ft, c);
 }
 
-/* Waits in MPI_Finalize until all living processes have called it and need no more replies. */
+/* Waits in MPI_Finalize until all living processes have called it and no process needs further replies. */
 static int ft_quiesce(struct proc *p)
 {
     int flag = 1, rc = ft_agree(p->world, &flag);

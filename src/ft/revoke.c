@@ -1,7 +1,7 @@
-/* revoke.c: notifies every living member that a communicator is revoked. A member that learns of it for the
- * first time notifies the members at distances 1, 2, 4, ... on both sides of it in the ring of living
- * members. The two nearest would be enough; the others shorten the time. When a member dies, its neighbours
- * notify their new neighbours.
+/* revoke.c: notifies every living member that a communicator is revoked. A member that is notified for the
+ * first time notifies the members at distances 1, 2, 4, ... in both directions of the ring of living members.
+ * The two nearest would suffice; the others reduce the latency. After a death, members send the notifications
+ * again.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "ft/ft.h"

@@ -1,4 +1,4 @@
-/* round.c: see round.h.
+/* round.c: runs agreements on communicators: messages, members, retention of decisions (round.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/kill_point.h"
@@ -117,7 +117,7 @@ static struct agree_out make_agree_output(struct ft_round *r)
     return (struct agree_out){send_agree_message, r, r->scratch};
 }
 
-/* All living members have decided the agreements below this number: marks them as spent. */
+/* Marks the agreements below this number as spent: all living members have decided them. */
 static void free_decided_rounds(struct ft *ft, uint32_t context, uint32_t number)
 {
     list_foreach(pos, &ft->rounds)
@@ -128,7 +128,7 @@ static void free_decided_rounds(struct ft *ft, uint32_t context, uint32_t number
     }
 }
 
-/* The first agreement on this communicator that is not decided here. */
+/* Returns the number of the first agreement on this communicator that is not decided at this process. */
 static uint32_t first_undecided_agreement(const struct ft *ft, const struct comm *c)
 {
     uint32_t first = c->agreements;
@@ -151,7 +151,8 @@ static void round_check_deaths(struct ft_round *r)
         free_decided_rounds(r->proc->ft, r->context, agree_decode_first_open(r->agree));
 }
 
-/* Called after an event. led: this process was the root of the agreement before. */
+/* Called after an event. If this process has just become the root of the agreement of MPI_Finalize,
+ * requests FT_LEFT from members that have left. led: this process was the root before the event. */
 static void round_ask_members(struct ft_round *r, bool led)
 {
     struct proc *p = r->proc;
@@ -196,13 +197,14 @@ static struct ft_round *round_find(struct ft *ft, uint32_t context, uint32_t num
     return NULL;
 }
 
-/* Between ft_enter() and ft_leave() callers may still use a round that is spent. */
+/* Between ft_enter() and ft_leave() no rounds are freed, since callers may still use them. */
 static void ft_enter(struct ft *ft)
 {
     ft->inside++;
 }
 
-/* In a job that a death ends, a process with the decision has forwarded it already, so the round is freed. */
+/* Frees spent rounds. In a job without recovery, decided rounds are freed too: this process has already
+ * forwarded the decision. */
 static void ft_leave(struct proc *p)
 {
     struct ft *ft = p->ft;
@@ -259,7 +261,7 @@ static struct ft_round *round_new(struct comm *c, uint32_t nwords, uint32_t nmos
     return r;
 }
 
-/* Before the first message: the members that are known to be dead. */
+/* Reports the members that are known to be dead to the agreement, before its first message. */
 static void round_report_dead(struct ft_round *r)
 {
     struct agree_out out = make_agree_output(r);
@@ -336,7 +338,7 @@ static void round_check_departed(struct ft_round *r, void *arg)
     round_mark_freed(r->proc->ft, r->context);
 }
 
-/* Handles processes of other jobs that have disconnected, whose death will not be reported. */
+/* Ends farewells that wait for disconnected processes of other jobs, whose deaths are not reported. */
 static void round_check_progress(struct ft *ft)
 {
     list_foreach(pos, &ft->rounds)
@@ -398,8 +400,8 @@ void ft_round_asked(struct proc *p, uint32_t number)
 
 /* ---- events ---- */
 
-/* Replies to a late query: this process has freed the agreements of the communicator, since all members have
- * left it or have called MPI_Finalize. */
+/* Replies FT_LEFT to a late message: this process has freed the agreements of the communicator, since all
+ * members have left it or have called MPI_Finalize. */
 void ft_reply_left(struct proc *p, uint32_t number, uint32_t context)
 {
     struct frame_header h = {.kind = P2P_FRAME_FAULT, .flags = FT_LEFT, .context = context};
@@ -425,7 +427,7 @@ void ft_round_arrived(struct proc *p, struct peer *peer, const struct frame_head
         return;
     }
     if (c && number < c->agreements)
-        return; /* an agreement that all members have decided */
+        return; /* all members have decided this agreement */
     struct ft_early *e = malloc(sizeof(*e) + len);
     CHECK_MEMORY(e != NULL, "an agreement message that arrived before this process began the agreement");
     *e = (struct ft_early){.context = h->context, .number = number, .from = from, .len = len};

@@ -30,7 +30,6 @@ static bool is_allocated(const struct gpu_ops *ops, const struct gpu_buffer *buf
     return !buffer->is_pinned || find_id(ops, buffer->memory) == buffer->id;
 }
 
-/* Frees an idle buffer. */
 static void free_buffer(struct gpu_buffers *b, const struct gpu_ops *ops, struct gpu_buffer *buffer)
 {
     if (!buffer->is_pinned)

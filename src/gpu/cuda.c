@@ -33,7 +33,7 @@ static bool load_functions(const char **why)
     return true;
 }
 
-/* The library stays loaded: its contexts still hold the streams. */
+/* Does not unload libcuda: contexts of the program still contain the streams. */
 static void cuda_close(void)
 {
     cuda_forget_queues();
@@ -69,10 +69,9 @@ static bool cuda_open(bool required, const char **why)
     return true;
 }
 
-/* Memory of cuMemCreate: the driver reports the whole reservation as its range, of which parts may be
- * mapped, each from an allocation of its own. The range of the library is one mapping. Its buffer id is
- * that of the allocation (on an H200, driver 580), so another allocation that a program maps at the same
- * address has another id. */
+/* Limits *range to one mapping. For memory of cuMemCreate the driver reports the whole reservation; parts of
+ * a reservation may be mapped, each from its own allocation. The buffer id is that of the allocation (on an
+ * H200, driver 580), so another allocation mapped at the same address has another id. */
 static void limit_range_to_mapping(uintptr_t address, struct gpu_range *range)
 {
     void *pool = NULL;
@@ -83,7 +82,7 @@ static void limit_range_to_mapping(uintptr_t address, struct gpu_range *range)
     void *values[] = {&pool, &start, &size};
     const cuda_result rc = cuda.call.pointer_attributes(COUNT_OF(attributes), attributes, values, address);
     if (rc != CUDA_OK) {
-        range->is_exportable = false; /* an older driver: the allocations are not known */
+        range->is_exportable = false; /* an older driver does not report the allocations */
     } else if (!pool) {
         range->start = size > 0 ? start : address; /* size 0: a part of the reservation that is not mapped */
         range->size = size;

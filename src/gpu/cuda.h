@@ -13,10 +13,10 @@
 #include "gpu/ops.h"
 
 #define CUDA_CONTEXTS_MOST 64
-#define CUDA_EVENTS_MOST   64 /* idle ones that a queue keeps */
+#define CUDA_EVENTS_MOST   64 /* idle events that a queue caches */
 
-/* A context and what copies use in it. The stream does not wait for the program's streams: the program has
- * synchronised before it passes a buffer to MPI. */
+/* A context and the stream, events and kernels that this library uses in it. The stream does not wait for
+ * streams that the program created: the program synchronises before it passes a buffer to MPI. */
 struct cuda_queue {
     cuda_context context; /* NULL: this entry is free */
     cuda_stream stream;
@@ -25,43 +25,44 @@ struct cuda_queue {
     uint64_t marker_id;  /* buffer id of `marker` */
     cuda_event idle[CUDA_EVENTS_MOST];
     int idle_count;
-    int device; /* of a retained primary context, or -1 */
+    int device; /* device whose primary context was retained, or -1 */
 };
 
-/* The library and its contexts belong to the process. */
+/* Global: the CUDA library and its contexts belong to the process. */
 struct cuda_state {
     void *library;
     struct cuda_functions call;
-    pthread_mutex_t lock; /* queues */
+    pthread_mutex_t lock; /* protects `queues` */
     struct cuda_queue queues[CUDA_CONTEXTS_MOST];
     int queue_count; /* entries that are or were in use */
 };
 extern struct cuda_state cuda;
 
-/* cuda.c */
+/* Defined in cuda.c. */
 int cuda_report_error(cuda_result result, const char *what);
 bool cuda_find_range(uintptr_t address, struct gpu_range *out);
 /* True if the driver knows the address: device memory, or host memory that it pinned or registered. */
 bool cuda_knows_address(const void *address);
 
-/* cuda_queue.c; the caller holds cuda.lock. NULL: host memory, or a context that cannot be used. */
+/* Defined in cuda_queue.c; the caller holds cuda.lock. NULL: host memory, or a context that cannot be
+ * used. */
 struct cuda_queue *cuda_get_primary_queue(int device);
 struct cuda_queue *cuda_get_copy_queue(const void *to, const void *from);
 /* Any queue: that of a context that was used before, else of the current device or another one that the
  * program uses. */
 struct cuda_queue *cuda_get_any_queue(void);
 void cuda_forget_queues(void);
-/* An event that completes when everything issued so far is complete. */
+/* Records an event that completes when all work issued so far to the queue's stream is complete. */
 cuda_result cuda_record_event(struct cuda_queue *queue, struct gpu_transfer *out);
-void cuda_put_event(struct gpu_transfer *transfer); /* without the lock */
+void cuda_put_event(struct gpu_transfer *transfer); /* the caller does not hold cuda.lock */
 
-/* cuda_copy.c */
+/* Defined in cuda_copy.c. */
 int cuda_start_copy(void *to, const void *from, size_t size, struct gpu_transfer *out);
 int cuda_poll_copy(struct gpu_transfer *transfer);
 int cuda_wait_copy(struct gpu_transfer *transfer);
 int cuda_copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t rows);
 
-/* cuda_memory.c */
+/* Defined in cuda_memory.c. */
 void *cuda_alloc_pinned(size_t size);
 void cuda_free_pinned(void *memory);
 void *cuda_find_context(const void *memory);
@@ -70,16 +71,16 @@ void cuda_free_device(void *memory);
 int cuda_open_dmabuf(uintptr_t start, size_t size, int *fd);
 int cuda_synchronize_copies(uintptr_t address, bool *lasts);
 
-/* cuda_share.c */
+/* Defined in cuda_share.c. */
 int cuda_export_range(const struct gpu_range *range, struct gpu_export *out);
 int cuda_map_export(const struct gpu_export *exported, void **out);
 void cuda_unmap_export(const struct gpu_export *exported, void *address);
 
-/* cuda_kernel.c */
+/* Defined in cuda_kernel.c. */
 int cuda_run_kernel(const char *name, const void *memory, void **arguments, uint64_t blocks,
                     unsigned threads);
 
-/* cuda_device.c */
+/* Defined in cuda_device.c. */
 bool cuda_find_current(char pci[16]);
 int cuda_count_devices(void);
 int cuda_describe_device(int index, struct gpu_device *out);

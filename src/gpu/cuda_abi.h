@@ -40,16 +40,17 @@ enum cuda_pointer_attribute {
     CUDA_POINTER_CONTEXT = 1,
     CUDA_POINTER_MEMORY_TYPE = 2, /* enum cuda_memory_type as unsigned; 0: memory that CUDA does not know */
     CUDA_POINTER_SYNC_MEMOPS =
-        6, /* can be set: synchronous copies of this memory wait until they are complete */
+        6, /* settable: synchronous copies of this memory return only when they are complete */
     CUDA_POINTER_BUFFER_ID = 7, /* unsigned long long; differs for each allocation of a process */
     CUDA_POINTER_IS_MANAGED = 8,
     CUDA_POINTER_DEVICE_ORDINAL = 9,
-    CUDA_POINTER_IS_IPC_CAPABLE = 10, /* by cuIpcGetMemHandle */
+    CUDA_POINTER_IS_IPC_CAPABLE = 10, /* exportable by cuIpcGetMemHandle */
     CUDA_POINTER_RANGE_START = 11,    /* of the allocation, or of the reservation of cuMemAddressReserve */
     CUDA_POINTER_RANGE_SIZE = 12,
     CUDA_POINTER_HANDLE_TYPES = 14, /* bits of enum cuda_handle_type: how VMM memory can be exported */
-    CUDA_POINTER_POOL = 17,         /* of memory of cuMemAllocAsync, else NULL */
-    CUDA_POINTER_MAPPING_SIZE = 18, /* of cuMemMap; RANGE_* describe the reservation that contains it */
+    CUDA_POINTER_POOL = 17,         /* pool of memory of cuMemAllocAsync; NULL for other memory */
+    /* size of one cuMemMap mapping; RANGE_* describe the reservation that contains it */
+    CUDA_POINTER_MAPPING_SIZE = 18,
     CUDA_POINTER_MAPPING_START = 19,
 };
 
@@ -118,8 +119,8 @@ struct cuda_copy_2d {
     size_t width, height;
 };
 
-/* X(member of struct cuda_functions, exported name, parameters). A library without one of them is refused,
- * with its name. */
+/* X(member of struct cuda_functions, exported name, parameters). A libcuda.so.1 that lacks one of these
+ * functions is not used; the message names the function. */
 #define CUDA_FUNCTIONS(X)                                                                                   \
     X(init, cuInit, (unsigned flags))                                                                       \
     X(driver_version, cuDriverGetVersion, (int *version))                                                   \

@@ -5,9 +5,9 @@
 
 #include "base/err.h"
 
-/* The driver writes fewer bytes of host memory than this to a device through the compute engine. Two
- * processes that take turns on that engine wait 140 us each time (H200, docs/gpu.md); rows go through a
- * copy engine, which they do not wait for. */
+/* For copies of fewer bytes than this from host memory to a device, the driver uses the compute engine. Two
+ * processes that use that engine in turns wait 140 us each time (H200, docs/gpu.md). A copy of rows uses a
+ * copy engine instead and avoids the wait. */
 #define ROWS_BELOW ((size_t)32 << 10)
 
 static bool is_copied_in_rows(const void *to, const void *from, size_t size)

@@ -23,7 +23,7 @@ int cuda_run_kernel(const char *name, const void *memory, void **arguments, uint
     cuda_result rc = q ? cuda.call.context_push(q->context) : CUDA_INVALID_CONTEXT;
     if (rc == CUDA_OK) {
         rc = load_kernels(q) == CUDA_OK ? CUDA_OK
-                                        : CUDA_NOT_FOUND; /* too new for the driver, or no memory for them */
+                                        : CUDA_NOT_FOUND; /* PTX too new for the driver, or out of memory */
         if (rc == CUDA_OK)
             rc = cuda.call.module_function(&function, q->kernels, name);
         if (rc == CUDA_OK)

@@ -5,7 +5,8 @@
 
 #include "base/err.h"
 
-/* Pinned for all contexts. Any active context serves. NULL: no memory can be pinned. */
+/* Allocates host memory that is pinned for all contexts, in any active context. NULL: no memory can be
+ * pinned. */
 void *cuda_alloc_pinned(size_t size)
 {
     void *memory = NULL;
@@ -23,7 +24,7 @@ void *cuda_alloc_pinned(size_t size)
 
 void cuda_free_pinned(void *memory)
 {
-    if (cuda_knows_address(memory)) /* else the memory went with its context */
+    if (cuda_knows_address(memory)) /* otherwise the driver has freed the memory with its context */
         cuda.call.host_free(memory);
 }
 
@@ -61,7 +62,7 @@ int cuda_open_dmabuf(uintptr_t start, size_t size, int *fd)
 }
 
 /* Makes the program's synchronous copies to this allocation return only when they are complete. Earlier
- * ones may still be in the legacy default stream. */
+ * copies may still be in the legacy default stream, for which this function waits. */
 int cuda_synchronize_copies(uintptr_t address, bool *lasts)
 {
     const unsigned on = 1;

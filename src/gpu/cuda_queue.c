@@ -116,7 +116,7 @@ struct cuda_queue *cuda_get_any_queue(void)
     return q;
 }
 
-/* Streams, events and kernels are left to their contexts. */
+/* Does not destroy streams, events and kernels: the driver destroys them with their contexts. */
 void cuda_forget_queues(void)
 {
     for (int i = 0; i < cuda.queue_count; i++)

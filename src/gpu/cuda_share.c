@@ -81,7 +81,7 @@ static cuda_result map_descriptor(const struct gpu_export *exported, cuda_pointe
     if (rc != CUDA_OK)
         return rc;
     rc = map_handle(handle, exported->size, out);
-    cuda.call.vmm_release(handle); /* the mapping keeps the memory */
+    cuda.call.vmm_release(handle); /* the mapping holds a reference to the memory */
     return rc;
 }
 

@@ -35,16 +35,17 @@ static COUNTER(queries, "gpu_address_queries",
                "Addresses whose kind of memory was queried from the GPU library.");
 static COUNTER(copied, "gpu_copied_bytes", "Bytes copied from or to GPU memory.");
 
-/* What `gpu_watched` points to while no library list is watched. */
+/* Values of `gpu_watched` if no library list is watched: `never`: no GPU memory is possible; `always`: a GPU
+ * library is in use. */
 static void *const never = NULL, *const always = (void *)&always;
 
 void *const *gpu_watched = &never;
 
 #define ALLOCATIONS_CACHED 64
 
-/* Of the process: the GPU library, its contexts and allocations belong to the process too. */
+/* Global: the GPU library, its contexts and allocations belong to the process. */
 static struct {
-    pthread_mutex_t lock;      /* everything below but the cache */
+    pthread_mutex_t lock;      /* protects all members below except `host` */
     const struct gpu_ops *ops; /* NULL: inactive */
     const char *reason;
     void (*on_activate)(void);
@@ -52,8 +53,9 @@ static struct {
     uint64_t opened; /* CLOCK_MONOTONIC in ns; with the pid it identifies this process to importers */
     struct host_cache host;
     struct gpu_imports imports;
-    uint64_t ordered[ALLOCATIONS_CACHED];          /* by id: gpu_synchronize_copies was called for it */
-    struct gpu_export exports[ALLOCATIONS_CACHED]; /* by id */
+    /* allocations whose copies were synchronised, by id modulo the length */
+    uint64_t ordered[ALLOCATIONS_CACHED];
+    struct gpu_export exports[ALLOCATIONS_CACHED]; /* exports of allocations, by id modulo the length */
     struct gpu_buffers buffers;
     struct gpu_temporaries temporaries;
 } gpu = {.lock = PTHREAD_MUTEX_INITIALIZER, .reason = "MPI is not initialised"};
@@ -68,7 +70,8 @@ static const struct gpu_ops *get_active_ops(void)
     return __atomic_load_n(&gpu.ops, __ATOMIC_ACQUIRE);
 }
 
-/* Uses the GPU library if the process has it; else watches for libraries that are loaded from now on. */
+/* Uses the GPU library if the process has loaded it; else watches for libraries that are loaded from now
+ * on. */
 static bool gpu_activate(bool required)
 {
     for (int turn = 0; turn < 8; turn++) {
@@ -85,7 +88,7 @@ static bool gpu_activate(bool required)
         if (required || (end && __atomic_load_n(end, __ATOMIC_ACQUIRE) == NULL))
             return false;
     }
-    return false; /* other threads load and unload libraries all the time */
+    return false; /* gives up: other threads load and unload libraries continuously */
 }
 
 int gpu_open(void)
@@ -162,7 +165,7 @@ enum gpu_memory_kind gpu_classify_address(const void *address)
     if (host_cache_unit(at) == 0 || host_cache_has(&gpu.host, at))
         return GPU_MEMORY_HOST;
     const struct gpu_ops *ops = get_active_ops();
-    if (!ops) { /* a library was loaded */
+    if (!ops) { /* the program has loaded a library, which may be the GPU library */
         pthread_mutex_lock(&gpu.lock);
         if (!gpu.ops)
             gpu_activate(false);
@@ -202,7 +205,7 @@ int gpu_check_buffer(const void *address, size_t size)
     uintptr_t at = (uintptr_t)address;
     if (!ops || !ops->find_range(at, &range))
         return 0;
-    /* Memory without a context: one copy may pass from one mapping to the next. */
+    /* Memory without a context: a buffer may extend over neighbouring mappings. */
     while (end - range.start > range.size && !range.context && range.size > 0) {
         at = range.start + range.size;
         if (!ops->find_range(at, &range))
@@ -305,7 +308,7 @@ int gpu_export_range(const struct gpu_range *range, struct gpu_export *out)
         *out = *cached;
     } else if ((rc = gpu.ops->export_range(range, &exported)) == 0) {
         *out = exported;
-        if (exported.fd < 0) /* a descriptor would keep memory that the program frees */
+        if (exported.fd < 0) /* not cached: a descriptor would keep freed memory allocated */
             *cached = exported;
     }
     pthread_mutex_unlock(&gpu.lock);
@@ -327,7 +330,7 @@ void gpu_release_import(void *address)
     pthread_mutex_unlock(&gpu.lock);
 }
 
-/* dma-buf descriptors cover whole pages of the host. */
+/* The range of a dma-buf descriptor is extended to whole pages of the host. */
 int gpu_open_dmabuf(const void *address, size_t size, int *fd, uint64_t *offset)
 {
     const uintptr_t page = 4096, start = (uintptr_t)address & ~(page - 1);
@@ -362,7 +365,8 @@ bool gpu_find_current(char pci[16])
 
 bool gpu_takes_turns(void)
 {
-    static int takes_turns = -1; /* fixed before the first context is created */
+    /* -1: not queried yet; the value cannot change after the first context is created */
+    static int takes_turns = -1;
     struct gpu_device device;
     int known = __atomic_load_n(&takes_turns, __ATOMIC_RELAXED);
     if (known < 0) {

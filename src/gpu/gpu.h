@@ -14,9 +14,9 @@
 #include <stdint.h>
 
 enum gpu_memory_kind {
-    GPU_MEMORY_HOST,    /* processors can access it; pinned host memory of the GPU library too */
-    GPU_MEMORY_MANAGED, /* processors and GPUs can access it; pages move */
-    GPU_MEMORY_DEVICE,  /* only a GPU can access it */
+    GPU_MEMORY_HOST,    /* host memory, including memory that the GPU library has pinned */
+    GPU_MEMORY_MANAGED, /* processors and GPUs can access it; pages migrate */
+    GPU_MEMORY_DEVICE,  /* only a GPU can access the memory */
 };
 
 /* An allocation of device memory. */
@@ -27,30 +27,30 @@ struct gpu_range {
     void *context;
     int device;
     enum gpu_memory_kind kind;
-    bool is_exportable; /* by gpu_export_range ... */
-    bool by_descriptor; /* ... as a file descriptor */
+    bool is_exportable; /* gpu_export_range can export it */
+    bool by_descriptor; /* exported as a file descriptor */
 };
 
-/* Which memory another process may map; sent as it is, to processes on the same node only. */
+/* Identifies memory that another process of the same node may map; sent without conversion. */
 struct gpu_export {
     uint8_t handle[64];
     uint64_t id, start, size;
     int32_t pid, device;
     uint64_t opened; /* CLOCK_MONOTONIC of gpu_open: differs for a later process with the same pid */
-    int32_t fd;      /* of the exporting process, for memory that is exported as a descriptor; else -1 */
+    int32_t fd;      /* descriptor in the exporting process, if the memory is exported as one; else -1 */
     int32_t unused;
 };
 
-/* NULL in *gpu_watched: no GPU library is in use. Points to a constant, or to the end of the dynamic
- * linker's list of libraries, which stops being NULL when the program loads a library (library_watch.h).
- * Written under a lock of gpu.c. */
+/* *gpu_watched is NULL if this process cannot have GPU memory. gpu_watched points to a constant or to the end
+ * of the dynamic linker's list of libraries, which becomes non-NULL when the program loads a library
+ * (library_watch.h). Written under a lock of gpu.c. */
 extern void *const *gpu_watched;
 
 /* Reads FISHPLATE_GPU. Returns 0, or an error class if `cuda` was required and cannot be used. */
 int gpu_open(void);
 void gpu_close(void);
 
-/* True if GPU calls are in use in this process. */
+/* True if the GPU library is in use in this process. */
 bool gpu_is_active(void);
 
 /* False if this process cannot have GPU memory. */
@@ -122,20 +122,23 @@ struct gpu_segment;
 int gpu_gather(void *dense, const void *base, const struct gpu_segment *segments, size_t count);
 int gpu_scatter(void *base, const void *dense, const struct gpu_segment *segments, size_t count);
 
-/* Memory for other processes of this node. ERR_AGAIN: this kind of memory cannot be exported; copy it
- * through host memory. The caller closes out->fd, unless it is -1, when the other process has used it. */
+/* Exports memory to other processes of this node. ERR_AGAIN: this kind of memory cannot be exported; copy it
+ * through host memory. The caller closes out->fd, unless it is -1, after the other process has mapped the
+ * memory. */
 int gpu_export_range(const struct gpu_range *range, struct gpu_export *out);
 /* Maps exported memory; mappings are cached and bounded in number. Each call needs a gpu_release_import. */
 int gpu_import_range(const struct gpu_export *exported, void **out);
 void gpu_release_import(void *address);
 
-/* A dma-buf descriptor of whole pages around [address, address + size), for ibv_reg_dmabuf_mr; *offset is
- * where `address` lies in it. ERR_AGAIN: the device has none. The caller closes it. */
+/* Opens a dma-buf descriptor of whole pages around [address, address + size), for ibv_reg_dmabuf_mr. *offset:
+ * offset of `address` in the descriptor. ERR_AGAIN: the device does not support dma-buf. The caller closes
+ * *fd. */
 int gpu_open_dmabuf(const void *address, size_t size, int *fd, uint64_t *offset);
 
-/* Waits for copies to the allocation that the program has issued by synchronous functions of the GPU
- * library, which may return before the copy is complete, and makes later ones wait. For memory that
- * another process or an adapter is about to read; costs GPU calls once for each allocation. */
+/* Waits for copies to the allocation that the program has issued by synchronous functions of the GPU library,
+ * which may return before the copy is complete, and makes later synchronous copies wait for their completion.
+ * For memory that another process or an adapter is about to read; costs GPU calls once for each
+ * allocation. */
 int gpu_synchronize_copies(const void *address);
 
 /* Called by the memory hooks for ranges that are unmapped: removes them from the cache of host memory.
@@ -157,7 +160,7 @@ bool gpu_find_current(char pci[16]);
  * otherwise two processes that use the compute engine of a GPU in turns wait 140 us for each turn. */
 bool gpu_takes_turns(void);
 
-/* For fishplate info. */
+/* Properties of a GPU that `fishplate info` prints. */
 struct gpu_device {
     char name[96], pci[16]; /* "0000:18:00.0" */
     uint64_t bytes;
@@ -165,9 +168,9 @@ struct gpu_device {
     bool has_dmabuf, has_direct_rdma, has_context;
     bool has_mps; /* CUDA's Multi-Process Service runs: kernels of several processes run at the same time */
 };
-/* The devices of this machine, also if the program does not use GPU memory: the GPU library is loaded for
- * the call. *driver is the CUDA version that the driver supports, 13000 for 13.0. An MPI error class, with
- * a sentence in *why, if there is none. free(*devices). */
+/* The devices of this machine, also if the program does not use GPU memory: the GPU library is loaded for the
+ * call. *driver is the CUDA version that the driver supports, 13000 for 13.0. Returns 0, or an MPI error
+ * class with the reason in *why. The caller frees *devices. */
 int gpu_list_devices(struct gpu_device **devices, size_t *count, int *driver, const char **why);
 /* The reason why GPU memory is not in use ("FISHPLATE_GPU=off"), or "" if it is. */
 const char *gpu_reason_inactive(void);

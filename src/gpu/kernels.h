@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* A block of a derived datatype: `length` bytes at base + offset are the bytes at dense + start. */
+/* A block of a derived datatype: `length` bytes at base + offset correspond to the bytes at dense + start. */
 struct gpu_segment {
     int64_t offset;
     uint64_t start, length;

@@ -1,5 +1,5 @@
-/* library_watch.h: notices that the program has loaded a library, for the price of one load. A program may
- * load the GPU library at any time after MPI_Init, as Python programs do.
+/* library_watch.h: detects that the program has loaded a library; each check costs one memory load. A program
+ * may load the GPU library at any time after MPI_Init, as Python programs do.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_GPU_LIBRARY_WATCH_H

@@ -1,4 +1,4 @@
-/* move.c: pieces of GPU_STAGING_SIZE bytes, two of them under way; piece i uses buffer i % 2.
+/* move.c: copies in pieces of GPU_STAGING_SIZE bytes, two of them at a time; piece i uses buffer i % 2.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "gpu/move.h"
@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/util.h"
 
-/* The size of the next piece; a copy by the GPU alone is not cut. */
+/* Returns the size of the next piece; a direct copy by the GPU is a single piece. */
 static size_t piece_bytes(const struct gpu_move *m, size_t at)
 {
     return m->path == GPU_MOVE_DIRECT ? m->size - at : MIN(m->size - at, GPU_STAGING_SIZE);
@@ -28,7 +28,7 @@ static void put_staging_buffers(struct gpu_move *m)
     m->stage[0] = m->stage[1] = NULL;
 }
 
-/* Starts copies until two are under way. */
+/* Starts pieces until two are in progress. */
 static int start_pieces(struct gpu_move *m)
 {
     while (m->started < m->size && m->started - m->finished < 2 * GPU_STAGING_SIZE) {

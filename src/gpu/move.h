@@ -1,6 +1,5 @@
-/* move.h: a copy between memory of any kinds that goes on while the process does other work. Host memory
- * that the GPU library has not pinned goes through two staging buffers: while the GPU fills or empties
- * one, the processor copies the other.
+/* move.h: an asynchronous copy between memory of any kinds. Host memory that the GPU library has not pinned
+ * is copied through two staging buffers: while the GPU fills or empties one, the processor copies the other.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_GPU_MOVE_H
@@ -14,7 +13,7 @@ struct gpu_move {
     char *to;
     const char *from;
     size_t size;
-    size_t started, finished; /* bytes whose copy by the GPU has been started; that have arrived */
+    size_t started, finished; /* bytes whose copy has been started; bytes that have arrived */
     enum gpu_move_path path;
     void *stage[2];
     struct gpu_transfer transfer[2];

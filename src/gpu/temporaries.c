@@ -9,7 +9,7 @@
 #include "base/util.h"
 
 #define GRANULARITY ((size_t)2 << 20) /* the driver's unit of device memory */
-#define IDLE_PART   64                /* retains at most this part of a GPU's memory */
+#define IDLE_PART   64                /* idle memory is limited to 1/IDLE_PART of a GPU's memory */
 
 static COUNTER(allocations, "gpu_temporary_allocations",
                "Allocations of device memory for temporary data of collectives.");

@@ -1,6 +1,6 @@
-/* temporaries.h: device memory of the library itself, for collectives that compute on a GPU. Memory that
- * is no longer used is retained for later calls: an allocation, and its mapping in other processes, costs
- * as much as a call of a few MiB.
+/* temporaries.h: device memory of the library itself, for collectives that compute on a GPU. Memory that is
+ * no longer used is retained for later calls: an allocation, and its mapping in other processes, takes as
+ * long as a collective on a few MiB.
  *
  * The caller holds the lock of gpu.c.
  *
@@ -17,7 +17,7 @@ struct gpu_temporaries {
     size_t idle_bytes;
 };
 
-/* Takes temporary device memory; NULL if the GPU has none left. */
+/* Returns temporary device memory; NULL if the GPU has none left. */
 void *gpu_temporaries_get(struct gpu_temporaries *t, const struct gpu_ops *ops, size_t size,
                           const void *near);
 void gpu_temporaries_put(struct gpu_temporaries *t, const struct gpu_ops *ops, void *address);

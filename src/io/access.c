@@ -174,11 +174,10 @@ bool access_is_block(const struct access *a, char **at)
     return block;
 }
 
-/* State of a transfer. */
 struct transfer {
     struct access *a;
-    struct view_walk places; /* of the pieces in the file that remain */
-    struct dt_cursor memory; /* over the memory that remains, unless it is one block */
+    struct view_walk places; /* iterator over the pieces in the file that remain */
+    struct dt_cursor memory; /* cursor over the memory that remains, unless the memory is one block */
     char *block;             /* the memory if it is one block, else NULL */
     bool small;              /* pieces of memory are copied through `buffer`, not listed */
     bool sieves;             /* holes of the file may be read or rewritten */
@@ -261,7 +260,7 @@ static int move_piece(struct transfer *t, int64_t offset, uint64_t len)
 /* Pieces of the file that are accessed together. */
 struct batch {
     int64_t from, to; /* file offsets of the first byte and behind the last one */
-    uint64_t bytes;   /* of all pieces */
+    uint64_t bytes;   /* bytes of all pieces */
     int pieces;
     struct view_walk places; /* positioned at the first piece */
 };

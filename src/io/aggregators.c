@@ -23,7 +23,7 @@
 /* Limit of rounds for sparse data if the user requests aggregators. */
 #define WINDOWS_MAX (1 << 20)
 
-/* The node of each rank, and how many nodes there are. */
+/* Returns the node number of each rank, and the number of nodes in *count. */
 static int *find_nodes(const struct file *f, int *count)
 {
     const struct comm *c = f->comm;
@@ -124,7 +124,8 @@ bool aggregators_are_faster(const struct file *f, bool write, const int64_t *rec
         bytes += record[RECORD_LENGTH];
         pieces += record[RECORD_PIECES];
     }
-    if (bytes == 0 || choice == IO_DISABLE || reached > INT64_MAX / 2) /* domains are rounded up */
+    /* Avoids overflow when domains are rounded up. */
+    if (bytes == 0 || choice == IO_DISABLE || reached > INT64_MAX / 2)
         return false;
     const int64_t windows = (reached - from) / f->hints.cb_buffer_size;
     if (windows > pieces && (choice == IO_AUTOMATIC || windows > WINDOWS_MAX)) /* most would be empty */

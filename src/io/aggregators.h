@@ -6,12 +6,12 @@
 
 #include "io/file_op.h"
 
-/* Chooses the aggregators from nodes and hints. Local, with the same result at all ranks. */
+/* Chooses the aggregators from nodes and hints. Does not communicate; the result is the same at all ranks. */
 int aggregators_choose(struct file *f);
 /* Frees the buffers that the file retains from the last operation. */
 void exchange_free_spare(struct file *f);
 
-/* Returns whether aggregators perform the operation, from the access records of all ranks. Pure. */
+/* Returns whether aggregators perform the operation, from the access records of all ranks. */
 bool aggregators_are_faster(const struct file *f, bool write, const int64_t *records);
 
 /* The data exchange of one collective operation. exchange_advance makes progress and returns true when the

@@ -14,20 +14,20 @@
  * returns MPIX_ERR_PROC_FAILED. */
 int agree_map_failure(struct comm *c, const char *name, int rc);
 
-/* An error and the rank that reports it as one number that MPI_MAX reduces; 0: no error. */
+/* Returns an error class and its reporting rank as one number, for a reduction by MPI_MAX; 0: no error. */
 int64_t agree_encode(int rc, int rank);
-/* The class of an encoded error. Describes the error unless this rank reported it. */
+/* Returns the class of an encoded error. Sets an error message unless this rank reported the error. */
 int agree_decode(int64_t code, const struct comm *c, const char *name);
 
 /* Returns an error at every rank if at least one rank failed (rc). */
 int agree_error(struct comm *c, const char *name, int rc);
-/* MPI_ERR_NOT_SAME if one of the n values differs between ranks; `what` names the values in the message. */
+/* Returns MPI_ERR_NOT_SAME if one of the n values differs between ranks; `what` names them in messages. */
 int agree_check_equal(struct comm *c, const char *name, const char *what, const int64_t *values, int n);
 int agree_bcast(struct comm *c, void *data, size_t len);
 /* Gathers each rank's value into recv[rank] at all ranks. */
 int agree_gather(struct comm *c, int64_t value, int64_t *recv);
 
-/* The arguments of the collective calls that file operations use. */
+/* Fill in the arguments of the collectives that file operations use. */
 void agree_args_max(struct coll_args *a, struct comm *c, int64_t *values, int n);
 void agree_args_gather(struct coll_args *a, struct comm *c, const int64_t *mine, int64_t *all, int n);
 

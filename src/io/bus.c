@@ -46,7 +46,7 @@ static void on_bus_signal(int sig, siginfo_t *info, void *context)
         } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
             before.sa_handler(sig);
         } else {
-            /* With the former handler the instruction fails again; a signal that was sent is sent again. */
+            /* Installs the former handler: the instruction faults again; a sent signal is sent again. */
             sigaction(sig, &before, NULL);
             if (info->si_code <= 0)
                 syscall(SYS_tgkill, getpid(), (pid_t)syscall(SYS_gettid), sig);
@@ -80,7 +80,8 @@ void bus_watch_begin(struct bus_watch *w)
 {
     w->truncated = false;
     watching = w;
-    atomic_signal_fence(memory_order_seq_cst); /* the compiler must not move stores of the copy before it */
+    /* The compiler must not move stores of the copy before the store to `watching`. */
+    atomic_signal_fence(memory_order_seq_cst);
 }
 
 bool bus_watch_end(struct bus_watch *w)

@@ -22,8 +22,8 @@ void bus_close(void);
 
 /* The calling thread begins to access the mapping; a thread has at most one at a time. */
 void bus_watch_begin(struct bus_watch *w);
-/* False: the file was truncated, and stores to the mapping are lost. Unmap it and repeat them by system
- * calls. */
+/* Returns false if the file was truncated, so that stores to the mapping are lost. The caller must then unmap
+ * it and repeat the stores by system calls. */
 bool bus_watch_end(struct bus_watch *w);
 
 #endif

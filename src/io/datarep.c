@@ -1,5 +1,5 @@
-/* datarep.c: the data representations, and conversions between memory and file. A conversion has the data
- * of a whole access.
+/* datarep.c: the data representations, and conversions between memory and file. Each conversion processes the
+ * data of a whole access.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/datarep.h"

@@ -1,5 +1,5 @@
-/* datarep.h: data representations (MPI-5.0, 14.5): native and internal equal that of memory, src/dt
- * converts external32, and users register others.
+/* datarep.h: data representations (MPI-5.0, 14.5): native and internal equal the representation in memory,
+ * src/dt converts external32, and users register others.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_IO_DATAREP_H
@@ -23,9 +23,8 @@ struct datarep {
     struct datarep *next;
 };
 
-/* The data representation of that name; NULL: there is none. */
 const struct datarep *datarep_find(const char *name);
-/* Keeps a copy. MPI_ERR_DUP_DATAREP when the name exists. */
+/* Registers a copy of `rep`. Returns MPI_ERR_DUP_DATAREP if the name exists. */
 int datarep_register(const struct datarep *rep);
 
 /* True if data in the file may differ from data in memory. */
@@ -34,10 +33,10 @@ static inline bool datarep_converts(const struct datarep *rep)
     return rep->kind != DATAREP_NATIVE;
 }
 
-/* Bytes of data, and the extent, of a type in the file. */
+/* Return the size and the extent of a type in the file, in bytes. */
 int datarep_file_size(const struct datarep *rep, struct dtype *t, int64_t *size);
 int datarep_file_extent(const struct datarep *rep, struct dtype *t, MPI_Count *extent);
-/* The type with the sizes of the data representation, with a reference. Committed if t is. */
+/* Builds `t` with the sizes of the representation, committed if `t` is. The caller must release *out. */
 int datarep_file_type(const struct datarep *rep, struct dtype *t, struct dtype **out);
 
 /* Convert between memory and file. Functions of the user run without the process's lock. length: bytes of

@@ -1,6 +1,6 @@
 /* datarep_type.c: builds a datatype with the sizes that basic types have in a data representation. The
- * constructors of the recipe are repeated: displacements in elements scale, displacements in bytes do not
- * (MPI-5.0, 14.5).
+ * constructors of the original type are called again: displacements in elements scale, displacements in bytes
+ * do not (MPI-5.0, 14.5).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static int make_basic_type(const struct datarep *rep, struct dtype *t, struct dt
     return dtype_contiguous(size, dtype_from(MPI_BYTE), true, out);
 }
 
-/* The numbers of a recipe: integers of the small form, counts of the large one. */
+/* Integer arguments of a type's constructor: int, or MPI_Count of a large-count function (`wide`). */
 struct numbers {
     const struct dt_recipe *r;
     bool wide;
@@ -40,8 +40,8 @@ static struct ivec numbers_list(struct numbers x, MPI_Count from)
     return x.wide ? ivec_wide(x.r->large + from) : ivec_int(x.r->integer + from);
 }
 
-/* Byte displacements: the addresses of the small form, the counts of the large form behind the first
- * `from` ones. */
+/* Returns the constructor's byte displacements: r->address, or for a large-count function the counts from
+ * index `from` on. */
 static struct ivec numbers_displacements(struct numbers x, MPI_Count from)
 {
     return x.wide ? ivec_wide(x.r->large + from) : ivec_wide(x.r->address);

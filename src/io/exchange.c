@@ -8,7 +8,7 @@
 
 #include "io/agree.h"
 
-/* Least bytes of a domain. */
+/* Minimum size of a domain in bytes. */
 #define DOMAIN_MIN (256 << 10)
 /* Domains begin at multiples of a page; in a striped file, of a stripe. */
 #define DOMAIN_ALIGN 4096
@@ -216,7 +216,7 @@ static bool exchange_advance_server(struct exchange *x)
         server_receive_heads(x, asked, x->asked++);
         moved = true;
     }
-    /* This aggregator's own part of the round is complete if it has sent its heads. */
+    /* `answered` < `sent`: this aggregator has listed its own pieces of the round. */
     if (x->answered < x->asked && x->answered < x->sent && answered->heads.pending == 0) {
         server_receive_bodies(x, answered);
         x->answered++;

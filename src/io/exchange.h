@@ -29,7 +29,7 @@ struct head {
 };
 /* An aggregator's answer to a reader. */
 struct answer {
-    int64_t code; /* the error, as agree.h has it */
+    int64_t code; /* the error, encoded by agree_encode() */
     int64_t end;  /* offset at which the file ended; INT64_MAX: it did not end in the window */
 };
 /* A piece of a window. Windows have at most 2 GiB. */
@@ -64,7 +64,7 @@ struct server {
 
 /* Memory of an aggregator, which the file retains for the next operation. */
 struct io_buffers {
-    size_t size; /* of a window */
+    size_t size; /* bytes of each window */
     char *window[SLOTS];
     uint64_t *filled; /* a bit for each byte of a window */
 };
@@ -74,16 +74,16 @@ struct exchange {
     struct file *file;
     bool write;
     int aggregators;
-    int me;            /* index of this rank among the aggregators; -1: it is none */
+    int me;            /* index of this rank among the aggregators; -1: not an aggregator */
     int64_t low, high; /* range of the file that the ranks access */
     int64_t domain;    /* bytes of a domain; 0: windows are assigned to the aggregators in turn */
     int64_t window;    /* bytes of a window */
     int rounds;
     int sent;           /* rounds in which this rank has sent its heads */
-    int asked;          /* rounds in which this aggregator has posted receives for heads ... */
-    int answered;       /* ... and for bodies, ... */
-    int done;           /* ... and in which it has written or read its window */
-    uint64_t *position; /* for each aggregator, of the next byte in this rank's stream */
+    int asked;          /* rounds in which this aggregator has posted receives for heads */
+    int answered;       /* rounds in which this aggregator has posted receives for bodies */
+    int done;           /* rounds in which this aggregator has written or read its window */
+    uint64_t *position; /* by aggregator: position in this rank's stream of the next byte */
     struct client clients[SLOTS];
     struct server servers[SLOTS];
     struct io_buffers *buffers;

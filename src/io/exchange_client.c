@@ -26,7 +26,7 @@ static void part_add_piece(struct part *p, uint32_t at, uint32_t len, int64_t *r
     p->head.bytes += len;
 }
 
-/* Lists this rank's pieces in [from, to), from the next position of the stream on. */
+/* Lists this rank's pieces in [from, to), starting at *position in its stream, which is advanced. */
 static void client_list_pieces(struct exchange *x, struct part *p, uint64_t *position, int64_t from,
                                int64_t to)
 {
@@ -47,7 +47,7 @@ static void client_list_pieces(struct exchange *x, struct part *p, uint64_t *pos
         p->head.first = p->pieces[0].at;
 }
 
-/* The address of the part's data: in the user's memory if that is one block, else in a buffer. */
+/* Returns the address of the part's data: in the user's memory if that is one block, else in a buffer. */
 static char *part_find_data(struct exchange *x, struct part *p)
 {
     char *block;

@@ -85,7 +85,7 @@ static void server_mark_bits(uint64_t *bits, uint32_t from, uint32_t len)
     bits[last] |= tail;
 }
 
-/* The first bit from `at` on that is set (or clear); `limit` if there is none. */
+/* Returns the index of the first set (or clear) bit at or after `at`; `limit` if there is none. */
 static uint32_t next_bit(const uint64_t *bits, uint32_t at, uint32_t limit, bool set)
 {
     while (at < limit) {
@@ -97,7 +97,7 @@ static uint32_t next_bit(const uint64_t *bits, uint32_t at, uint32_t limit, bool
     return limit;
 }
 
-/* Puts a rank's data into the window, unless it was received there. */
+/* Copies a rank's data into the window (`data` NULL: received there already) and marks it as filled. */
 static void server_place_data(struct exchange *x, const struct server *s, const struct part *p,
                               const char *data)
 {
@@ -213,7 +213,7 @@ static void read_window(struct exchange *x, struct server *s)
     exchange_window(x, x->me, s->round, &from, &to);
     int rc = x->error;
     if (rc)
-        low = high = 0; /* other ranks wait for an answer even so */
+        low = high = 0; /* reads nothing; other ranks still wait for an answer */
     else
         server_wanted_range(x, s, &low, &high);
     if (high == 0 && !rc)

@@ -20,11 +20,11 @@ struct io_buffers;
  * one node, else the side file, in the folder of the file. See pointer.c. */
 struct io_shared {
     _Atomic int64_t *word; /* NULL: the side file is used */
-    uint64_t offset;       /* of the word in the node's area */
-    char *path;            /* of the side file */
-    int fd;                /* of the side file; -1 until this rank needs it */
-    uint64_t key;          /* that the side file must contain */
-    uint64_t generation;   /* of the pointer; each view begins a new one */
+    uint64_t offset;       /* offset of `word` in the node's shared memory */
+    char *path;            /* path of the side file */
+    int fd;                /* descriptor of the side file; -1 until this rank needs it */
+    uint64_t key;          /* number that the side file must contain */
+    uint64_t generation;   /* generation of the pointer; each new view begins one */
     int64_t initial;       /* value of the pointer at the start of its generation, in etypes */
 };
 
@@ -40,9 +40,9 @@ enum io_split {
 };
 
 struct file {
-    struct fallible head; /* MAGIC_FILE; first */
+    struct fallible head; /* magic number MAGIC_FILE; must be the first member */
     struct comm *comm;    /* a duplicate of the user's, for messages of this file alone */
-    char *name;           /* from the user */
+    char *name;           /* file name that the user passed */
     const char *path;     /* `name` without a file system's prefix ("ufs:") */
     int fd;
     int amode;
@@ -57,27 +57,27 @@ struct file {
     /* The node's turn to write, not 0 while a rank has it: see mapped.h. NULL: ranks do not take turns. */
     _Atomic uint32_t *turn;
     struct view view;
-    int64_t position; /* the individual pointer, in etypes */
+    int64_t position; /* individual file pointer, in etypes */
     struct io_shared shared;
     struct io_hints hints;
-    int *aggregators; /* ranks that write and read for others in collective access, from the nodes in turn */
+    int *aggregators; /* ranks that access the file for others in collective calls, from the nodes in turn */
     int naggregators;
     int nnodes;
     uint32_t sequence;        /* number of the next collective operation, from which its tag is computed */
     struct list ops;          /* operations whose requests still exist */
-    enum io_split split;      /* the active split operation ... */
-    struct io_op *split_op;   /* ... and its request */
+    enum io_split split;      /* kind of the active split operation */
+    struct io_op *split_op;   /* request of the active split operation */
     struct io_buffers *spare; /* buffers of the last collective operation, for the next one */
 };
 
-/* Collective. *out is set on success only; an error at one rank is an error at all. */
+/* Opens a file. Collective. Sets *out on success only; an error at one rank is an error at all ranks. */
 int file_open(struct comm *comm, const char *name, int amode, struct info *info, struct file **out);
 /* Collective. Frees the file, also if an error is returned. */
 int file_close(struct file *f);
 int file_delete(const char *name);
 
 int file_size(struct file *f, int64_t *size);
-/* Collective. */
+/* The functions from here to file_set_info() are collective. */
 int file_set_size(struct file *f, int64_t size);
 int file_preallocate(struct file *f, int64_t size);
 int file_sync(struct file *f);
@@ -86,10 +86,10 @@ int file_set_view(struct file *f, int64_t disp, struct dtype *etype, struct dtyp
                   const char *datarep, struct info *info);
 int file_set_info(struct file *f, struct info *info);
 
-/* MPI_ERR_UNSUPPORTED_OPERATION for a file of MPI_MODE_SEQUENTIAL, which has no random access. */
+/* Returns MPI_ERR_UNSUPPORTED_OPERATION for MPI_MODE_SEQUENTIAL, which permits no random access. */
 int file_check_random(const struct file *f);
-/* The new offset in etypes of a file pointer with the offset `from` that MPI_File_seek(offset, whence)
- * moves. */
+/* Computes in *to the offset in etypes to which MPI_File_seek(offset, whence) moves a file pointer at offset
+ * `from`. */
 int file_seek(struct file *f, int64_t from, int64_t offset, int whence, int64_t *to);
 
 static inline bool file_writes(const struct file *f)

@@ -19,7 +19,7 @@ enum { RECORD_FROM, RECORD_TO, RECORD_LENGTH, RECORD_PIECES, RECORD_SIZE };
 #define RECORD_UNSORTED (-1)
 
 struct io_op {
-    struct request base; /* first */
+    struct request base; /* must be the first member */
     struct net_hook hook;
     struct list link; /* in file->ops */
     struct file *file;
@@ -44,18 +44,18 @@ int io_op_done(struct access *a, int rc, struct request **out);
 /* Begins a collective access. rc: the result of access_open; a rank whose access failed takes part without
  * data. */
 int io_op_start(struct access *a, int rc, struct request **out);
-/* Starts the operation and waits for it. *bytes as in access_close. */
+/* Starts the operation and waits for it. *bytes: the number of bytes for the status. */
 int io_op_run(struct access *a, int rc, MPI_Count *bytes);
 
-/* Waits for operations whose requests the user has freed (MPI_Request_free). MPI_ERR_FILE if there are
- * other operations. */
+/* Waits for operations whose requests the user has freed (MPI_Request_free). Returns MPI_ERR_FILE if there
+ * are other operations. */
 int io_op_wait_all(struct file *f);
 
 /* Called when a request of the operation is complete: the operation continues later in this round of
  * progress. */
 void io_op_ready(struct io_op *op);
 
-/* The file behind a request of this kind, else NULL. */
+/* Returns the file of a file operation's request; NULL for other requests. */
 struct file *io_op_file(const struct request *r);
 
 #endif

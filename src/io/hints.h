@@ -14,7 +14,7 @@ struct io_hints {
     enum io_choice cb_read, cb_write; /* collective buffering */
     enum io_choice ds_read, ds_write; /* data sieving */
     enum io_choice map;               /* writes through a mapping of the file */
-    int64_t cb_nodes;                 /* aggregators; 0: a number for each node */
+    int64_t cb_nodes;                 /* number of aggregators; 0: cb_per_node or a default for each node */
     int64_t cb_per_node;              /* aggregators of a node, from cb_config_list; 0: not given */
     int64_t cb_buffer_size;
     int64_t ind_rd_buffer_size, ind_wr_buffer_size;
@@ -23,7 +23,7 @@ struct io_hints {
     bool sync_close;                        /* fsync in MPI_File_close */
 };
 
-/* A key for `fishplate info --hints`. */
+/* Description of a hint for `fishplate info --hints`. */
 struct io_hint_info {
     const char *key, *values, *preset, *doc;
 };

@@ -86,11 +86,11 @@ int file_sync(struct file *f)
     if (file_writes(f) && fsync(f->fd) != 0 && errno != EINVAL && errno != EROFS)
         rc = posix_error(f->name, "writing to disk (fsync)", errno);
     rc = agree_error(f->comm, f->name, rc);
-    nfs_refresh(f); /* after all ranks have flushed */
+    nfs_refresh(f); /* invalidates cached pages after all ranks have flushed theirs */
     return rc;
 }
 
-/* Acquires a lock once: a file system without locks refuses atomic mode. */
+/* Acquires a lock as a test: on a file system without locks atomic mode returns an error. */
 int file_set_atomicity(struct file *f, bool atomic)
 {
     const int64_t same = atomic;

@@ -31,18 +31,18 @@ struct mapped {
  * processes share. */
 void mapped_probe(struct file *f);
 void mapped_close_watch(struct file *f);
-/* Maps [from, to) for writing and makes the file at least `reach` long, which must be the end of bytes
- * that the caller is about to write. False: use system calls, which also report why. */
+/* Maps [from, to) for writing and makes the file at least `reach` long, which must be the end of bytes that
+ * the caller is about to write. Returns false if it fails: system calls then report the error. */
 bool mapped_open(struct mapped *m, struct file *f, int64_t from, int64_t to, int64_t reach);
-/* Populates the pages of `len` bytes, `skip` bytes behind `from`. False: use system calls. */
+/* Populates the pages of `len` bytes, `skip` bytes behind `from`. Returns false if it fails. */
 bool mapped_prefault(const struct mapped *m, uint64_t skip, uint64_t len);
-/* Pages that mapped_prefault made present may be accessed between bus_watch_begin and bus_watch_end. */
+/* Unmaps. Until then, prefaulted pages may be accessed between bus_watch_begin and bus_watch_end. */
 void mapped_close(struct mapped *m);
 /* Called after the last batch: not every file system updates the modification time for stores through a
  * mapping. The call also waits for the file's lock in the kernel, which mapped_open requires. */
 void mapped_update_times(struct file *f);
 
-/* Tries to take the node's turn to write; the second function waits for it, for a limited time. */
+/* Take the node's turn to write: without waiting, or (mapped_turn_wait) after a limited wait. */
 bool mapped_try_take_turn(struct file *f);
 bool mapped_turn_wait(struct file *f);
 void mapped_release_turn(struct file *f);

@@ -64,9 +64,9 @@ void nfs_refresh(struct file *f)
     fcntl(f->fd, F_OFD_SETLK, &lock);
 }
 
-/* An NFS client that waits for a lock repeats its request after 1 to 30 seconds, or when the server calls
- * it back, which not every version does. Here requests are more frequent: the pause is an eighth of the
- * time waited so far, at most 100 ms. */
+/* An NFS client that waits for a lock repeats its request after 1 to 30 seconds, or when the server notifies
+ * the client, which not every protocol version supports. This pause is shorter: an eighth of the time waited
+ * so far, at most 100 ms. */
 void nfs_pause_between_tries(int64_t *waited_ns)
 {
     const int64_t pause = MIN(MAX(*waited_ns / 8, PAUSE_MIN_NS), PAUSE_MAX_NS);

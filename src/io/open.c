@@ -83,7 +83,7 @@ static int open_on_rank_0(struct file *f)
     const mode_t mode = f->hints.file_perm >= 0 ? (mode_t)f->hints.file_perm : 0666;
     if (f->amode & MPI_MODE_CREATE)
         flags |= O_CREAT | (f->amode & MPI_MODE_EXCL ? O_EXCL : 0);
-    if (stripes_create(f, mode)) /* with the semantics of O_EXCL */
+    if (stripes_create(f, mode)) /* stripes_create() has checked that the file did not exist */
         flags &= ~O_EXCL;
     f->fd = open(f->path, flags, mode);
     return f->fd < 0 ? report_open_error(f) : 0;
@@ -141,8 +141,8 @@ static int check_file_type(struct file *f)
     return 0;
 }
 
-/* All ranks use rank 0's hints, since aggregators and buffer sizes must be equal, and its view of the file
- * system. */
+/* All ranks use rank 0's hints, since aggregators and buffer sizes must be equal, and rank 0's description of
+ * the file system (`near`, `in_memory`). */
 static int broadcast_hints(struct file *f)
 {
     struct {
@@ -160,8 +160,8 @@ static int broadcast_hints(struct file *f)
     return rc;
 }
 
-/* The names of all ranks must designate one file. They are not compared: nodes may use different paths to
- * it. */
+/* The names of all ranks must designate one file. The names are not compared, since nodes may use different
+ * paths to the file. */
 static int open_on_all_ranks(struct file *f)
 {
     int rc = f->comm->rank == 0 ? open_on_rank_0(f) : 0;
@@ -251,7 +251,7 @@ int file_open(struct comm *comm, const char *name, int amode, struct info *info,
     if (!rc)
         rc = agree_check_equal(f->comm, name, "amode", &same, 1);
     if (!rc)
-        rc = check_amode(name, amode); /* with the same result at all ranks */
+        rc = check_amode(name, amode); /* amode is equal at all ranks, so all get the same result */
     io_hints_default(&f->hints);
     io_hints_apply(&f->hints, info, true);
     if (!rc)
@@ -285,9 +285,9 @@ static int close_fd(struct file *f)
 int file_close(struct file *f)
 {
     int rc = close_fd(f);
-    rc = agree_error(f->comm, f->name, rc); /* after it no rank uses the shared pointer */
-    const bool broken =
-        f->comm->broken != 0; /* a rank died, which may be rank 0: every rank removes the files then */
+    rc = agree_error(f->comm, f->name, rc); /* after this collective no rank uses the shared file pointer */
+    /* True if a rank died, possibly rank 0: every rank then removes the files. */
+    const bool broken = f->comm->broken != 0;
     const bool removes = f->comm->rank == 0 || broken;
     pointer_close(f, removes);
     if (f->amode & MPI_MODE_DELETE_ON_CLOSE) {

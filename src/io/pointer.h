@@ -1,6 +1,6 @@
 /* pointer.h: the shared file pointer. Ranks of one node store it in a word of the node's shared memory.
  * Between nodes it is a small file in the folder of the file, changed under an fcntl lock, also on NFS
- * (sidefile.h). No process serves it.
+ * (sidefile.h). No server process is involved.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_IO_POINTER_H
@@ -8,7 +8,7 @@
 
 #include "io/file.h"
 
-/* Both are collective. remove: this rank removes the side file, if there is one. */
+/* pointer_open() and pointer_close() are collective. remove: this rank removes the side file, if any. */
 int pointer_open(struct file *f);
 void pointer_close(struct file *f, bool remove);
 

@@ -68,7 +68,7 @@ static int iovec_advance(struct iovec *list, int i, int n, size_t bytes)
     return i;
 }
 
-/* One system call, which may transfer only the first part of the list. */
+/* Executes one system call, which may transfer only the first part of the list. */
 static ssize_t transfer_once(const struct file *f, bool write, const struct iovec *list, int n,
                              int64_t offset)
 {

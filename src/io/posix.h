@@ -9,7 +9,7 @@
 
 #include "io/file.h"
 
-/* An errno as an MPI error class, with a sentence: "NAME: DOING failed: TEXT". */
+/* Returns the MPI error class of an errno, and sets the message "NAME: DOING failed: TEXT". */
 int posix_error(const char *name, const char *doing, int error);
 
 /* Writes or reads `len` bytes. *done: bytes transferred, also on failure; a read returns fewer than `len`

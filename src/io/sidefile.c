@@ -117,8 +117,8 @@ static void remove_leftovers(const struct file *f)
     free(folder);
 }
 
-/* Opens or creates the file. sidefile_read checks that an existing file is that of another rank of this
- * file. */
+/* Opens or creates the file. sidefile_read() checks that an existing file was created by another rank that
+ * has the same MPI file open. */
 static int sidefile_open(struct file *f)
 {
     if (f->shared.fd >= 0)

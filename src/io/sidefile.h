@@ -15,7 +15,7 @@
 int sidefile_choose_keys(uint64_t *keys);
 /* Builds the name. The file is created when a rank first needs the pointer. */
 int sidefile_init(struct file *f, const uint64_t *keys);
-/* remove: this rank removes the file. No rank uses the file any more. */
+/* Called when no rank uses the file any more. remove: this rank deletes the file. */
 void sidefile_close(struct file *f, bool remove);
 
 /* Reads the pointer into *before and, under the same lock, adds `value` or stores it. */

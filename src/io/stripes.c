@@ -18,12 +18,12 @@
 
 #define LAYOUT_NAME      "lustre.lov"
 #define LAYOUT_V1        0x0bd10bd0
-#define LAYOUT_V3        0x0bd30bd0 /* begins as V1 */
+#define LAYOUT_V3        0x0bd30bd0 /* begins with the members of V1 */
 #define LAYOUT_COMPOSITE 0x0bd60bd0 /* several layouts, each for a part of the file */
 #define PATTERN_RAID0    1
 #define ANY_SERVER       0xffff
 #define LAYOUT_MAX       65536
-#define STRIPE_MIN       65536 /* the size of a stripe is a multiple of it */
+#define STRIPE_MIN       65536 /* bytes; stripe sizes are multiples of this number */
 #define STRIPES_MAX      2000
 
 struct layout {
@@ -44,7 +44,6 @@ _Static_assert(sizeof(struct composite) == 32, "the size of Lustre's lov_comp_md
 
 enum { ENTRY_SIZE = 48, ENTRY_OFFSET_AT = 24 };
 
-/* The file system of the folder in which the file is or will be. */
 static bool is_on_lustre(const char *path)
 {
     struct statfs fs;

@@ -1,6 +1,6 @@
 /* stripes.h: the distribution of a file over the servers of a parallel file system. On Lustre the hints
  * striping_factor and striping_unit set the layout of a file that is created, and the layout of a file
- * determines the domains of aggregators in collective access. On GPFS the size of a block does.
+ * determines the domains of aggregators in collective access. On GPFS the block size determines the domains.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_IO_STRIPES_H

@@ -13,7 +13,7 @@
 #include "io/agree.h"
 
 #define PRIME (((uint64_t)1 << 61) - 1)
-#define BASE  0x11d0e9c3a6b5f27u /* z, an arbitrary number of this size */
+#define BASE  0x11d0e9c3a6b5f27u /* z, an arbitrary number below PRIME */
 /* Limit of the pieces of a tile; views with more pieces are not checked. */
 #define PIECES_MAX 4096
 
@@ -45,7 +45,7 @@ static uint64_t tiles_range_sum(uint64_t from, uint64_t to)
     return tiles_add(tiles_power(to), PRIME - tiles_power(from));
 }
 
-/* The contribution of piece [at, at + n), which may continue in the next period. */
+/* Returns the contribution of piece [at, at + n) to the sum. The piece may continue in the next period. */
 static uint64_t piece_range_sum(uint64_t at, uint64_t n, uint64_t period)
 {
     at %= period;

@@ -8,8 +8,8 @@
 
 #include "io/file.h"
 
-/* Collective, after the view was set: f->view.tiled_from becomes the offset from which the views of all
- * ranks together cover every byte of the file, or INT64_MAX. */
+/* Collective; called after the view was set. Sets f->view.tiled_from to the offset from which the views of
+ * all ranks together cover every byte of the file, or INT64_MAX. */
 int tiles_agree(struct file *f);
 
 #endif

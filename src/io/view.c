@@ -165,7 +165,7 @@ void view_file_range(const struct view *v, uint64_t start, uint64_t length, int6
     } else if (view_is_sorted(v, start, length)) {
         *from = view_offset(v, start);
         *to = view_offset(v, start + length - 1) + 1;
-    } else { /* whole tiles */
+    } else { /* offsets decrease: the range contains whole tiles */
         const int64_t low = v->disp + v->tile->true_lb;
         *from = low + (int64_t)(start / size) * v->tile->extent;
         *to = low + (int64_t)((start + length - 1) / size) * v->tile->extent + v->tile->true_extent;
@@ -176,7 +176,7 @@ int64_t view_offset(const struct view *v, uint64_t position)
 {
     struct view_walk w;
     int64_t offset = v->disp;
-    if (v->tile->size == 0) /* a filetype without data: no other offset is known */
+    if (v->tile->size == 0) /* a filetype without data selects no byte */
         return offset;
     view_walk_open(&w, v, position, position + 1);
     view_walk_next(&w, 1, &offset);

@@ -12,7 +12,7 @@ struct datarep;
 
 struct view {
     int64_t disp;
-    struct dtype *etype, *filetype; /* the user's; retained */
+    struct dtype *etype, *filetype; /* the user's types, with a reference to each */
     struct dtype *tile;             /* the filetype with the sizes of the data representation */
     const struct datarep *rep;
     int64_t unit;       /* bytes of an etype in the file */
@@ -22,17 +22,17 @@ struct view {
     int64_t tiled_from; /* file offset from which the views of all ranks cover each byte once: see tiles.h */
 };
 
-/* Checks the types and creates a view. writable: the filetype must not overlap itself. Local. */
+/* Checks the types and creates a view. writable: the filetype must not overlap itself. Not collective. */
 int view_make(struct view *v, int64_t disp, struct dtype *etype, struct dtype *filetype,
               const struct datarep *rep, bool writable);
 void view_copy(const struct view *from, struct view *to);
 void view_release(struct view *v);
 
 /* True if the tiles that contain stream bytes [start, start + length) end at file offsets of at most 2^63
- * - 1. All functions below require it of their arguments, except view_bytes_before. */
+ * - 1. All functions below except view_bytes_before() require view_fits(). */
 bool view_fits(const struct view *v, uint64_t start, uint64_t length);
 
-/* A walk over the pieces of the file that stream bytes [start, end) are mapped to. */
+/* Iterator over the pieces of the file that stream bytes [start, end) are mapped to. */
 struct view_walk {
     const struct view *view;
     struct dt_cursor cursor;
@@ -50,7 +50,7 @@ bool view_is_sorted(const struct view *v, uint64_t start, uint64_t length);
  * decrease. */
 void view_file_range(const struct view *v, uint64_t start, uint64_t length, int64_t *from, int64_t *to);
 
-/* The file offset of a byte of the stream. */
+/* Returns the file offset of a byte of the stream. */
 int64_t view_offset(const struct view *v, uint64_t position);
 /* The first byte in [from, to) of the stream whose file offset is at least `offset`; `to` if there is
  * none. File offsets must not decrease over these bytes. */

@@ -1,4 +1,4 @@
-/* group.c: opens and closes multicast groups, finds them for frames, and keeps them going in the background.
+/* group.c: opens and closes multicast groups, finds the group of a frame, and makes progress of groups.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/group.h"
@@ -61,8 +61,9 @@ static uint64_t group_next_deadline(struct net_hook *hook, uint64_t now)
     return at == MCAST_NEVER ? NET_FOREVER : at > now ? at - now : 0;
 }
 
-/* No thread waits for a packet or an acknowledgement, and none has arrived for a while: the queue is polled rarely. A program
- * may have hundreds of groups, and each poll costs as much as one of the queue of all messages. Before sleep the transport polls all queues. */
+/* True if no thread waits for a packet or an acknowledgement, and none has arrived for a while: then the
+ * queue is polled rarely. A program may have hundreds of groups, and polling one costs as much as polling the
+ * main completion queue. Before sleep the transport polls all queues. */
 static bool may_skip_poll(struct net_group *g)
 {
     return ++g->empty > QUIET && g->empty % SKIPS != 0 && list_empty(&g->wants) &&
@@ -101,8 +102,8 @@ static struct net_group *group_find(struct net *net, uint64_t id)
     return NULL;
 }
 
-/* A member that has received all cards may broadcast, another receive it, acknowledge it and close the group, before this one
- * has the cards: nobody would acknowledge it again. */
+/* Stores a frame that arrived before this member has all cards. Its sender may already have closed the group,
+ * so that a dropped packet or acknowledgement would never be repeated. */
 static void group_store_early_frame(struct net_group *g, const struct frame_header *h, const void *payload,
                                     size_t len)
 {
@@ -146,7 +147,7 @@ void net_group_frame(struct net *net, struct peer *from, const struct frame_head
 
 /* ---- open and close ---- */
 
-/* The memory into which members write their acknowledgements; NULL: they send them instead. */
+/* Maps the memory into which members write their acknowledgements; NULL: members send them instead. */
 static struct group_notes *notes_map_memory(struct net *net, struct transport *t, uint32_t members)
 {
     const size_t size = ALIGN_UP(members * sizeof(struct group_note), 4096);

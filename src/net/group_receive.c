@@ -94,8 +94,8 @@ static bool sender_is_awaited(const struct net_group *g, uint32_t from)
     return false;
 }
 
-/* Sets a message aside until its receive is posted: one message for a private channel, whose sender cannot expect the
- * next one to be delivered before this one is received; packets of the common channel up to a limit. */
+/* Sets a message aside until its receive is posted, if a receive waits for a later message of the same
+ * sender: one message of each private channel (channel != 0), and up to ASIDE_MAX bytes on channel 0. */
 static struct net_group_want *store_unexpected_message(struct net_group *g, uint32_t from, uint32_t channel,
                                                        uint32_t total)
 {

@@ -104,7 +104,7 @@ static void send_packet_to_member(struct net_group *g, uint32_t root, uint32_t m
 /* The window of packets that this member sends or relays, of one root. */
 struct group_window {
     struct mcast_sender *sender;
-    const struct group_relay *relay; /* NULL: the window of own packets */
+    const struct group_relay *relay; /* NULL: the window of this member's own packets */
     uint32_t root;
 };
 
@@ -117,7 +117,8 @@ static const void *window_packet(struct net_group *g, const struct group_window 
                     : g->ops->slot(g->member, slot);
 }
 
-/* Hands packets to the connections of co-roots that have room, in order. Returns how many. */
+/* Sends undelivered packets to co-roots over their connections, in order, as far as these have room. Returns
+ * the number of packets. */
 static int window_deliver(struct net_group *g, const struct group_window *w)
 {
     struct mcast_sender *s = w->sender;
@@ -253,7 +254,7 @@ static void group_apply_ack(struct net_group *g, uint32_t root, uint32_t index, 
 {
     struct mcast_resend out[AGAIN] = {0};
     const uint64_t now = clock_ns();
-    struct group_stream *s; /* may be new: the first packet may have reached the leaf before this co-root */
+    struct group_stream *s; /* created here if the packet reached the leaf before this co-root */
     if (root == g->setup.me) {
         mcast_sender_apply_ack(&g->sender, index, ack, now);
         if (ack->early)
@@ -295,7 +296,7 @@ static int window_read_acks(struct net_group *g, const struct group_window *w)
                                       .limit = __atomic_load_n(&at->ack.limit, __ATOMIC_RELAXED),
                                       .early = __atomic_load_n(&at->ack.early, __ATOMIC_RELAXED)};
         if (group_note_checksum(g->setup.id, &ack) != check)
-            continue; /* other parts of the note have not arrived yet */
+            continue; /* other words of the acknowledgement have not arrived yet */
         at->pad = check;
         counter_add(&notes_read, 1);
         group_apply_ack(g, w->root, i, &ack);

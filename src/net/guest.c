@@ -1,4 +1,4 @@
-/* guest.c: the table behind guest.h.
+/* guest.c: the table of guests; see guest.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/guest.h"
@@ -18,7 +18,7 @@
 #include "net/registry.h"
 #include "net/shm/shm.h"
 
-#define GUEST_NUMBERS ((uint32_t)INT32_MAX) /* of both worlds: numbers are signed in some tables */
+#define GUEST_NUMBERS ((uint32_t)INT32_MAX) /* ranks and guests together: some tables store int32_t */
 
 struct guest {
     struct net_card card;
@@ -33,7 +33,7 @@ struct guest {
 struct guests {
     struct guest **list; /* present guests, by number; entries of guests that have left are freed */
     uint32_t count, room;
-    uint32_t met; /* guests so far */
+    uint32_t met; /* number of guests ever added; the next guest gets net->size + met */
     uint64_t machine;
     struct transport *inbox;
 };
@@ -295,8 +295,8 @@ static void peer_close(struct net *net, struct peer *peer)
     free(peer);
 }
 
-/* The next guest to disconnect from. Waiting makes progress, which may add guests, so the table is read again each
- * time. Each thread takes guests that no other has taken. */
+/* Finds the next guest to disconnect from. Waiting makes progress, which may add guests, so the table is
+ * searched again each time. `parting` marks guests that another thread disconnects. */
 static struct guest *find_guest_to_disconnect(const struct guests *g)
 {
     for (uint32_t i = 0; i < g->count; i++)

@@ -1,11 +1,11 @@
 /* guest.h: processes of other MPI_COMM_WORLDs ("guests"), known since a spawn, an accept or a connect.
  *
- * The layers above identify a process by one number: below net->size it is the rank in this world, from there
- * on it is a guest. Each process numbers its guests by itself, in the order in which it met them, and never
- * reuses a number: a group that the program still has never means a process that came later. Nothing is kept of a
- * guest who is gone. Two processes identify a third one to each other by its world and its rank there.
+ * The layers above identify a process by one number: below net->size it is the rank in this world, from
+ * net->size on a guest. Each process numbers its guests in the order of connection and never reuses a number,
+ * so a group that still contains a departed guest cannot denote a later one. The record of a departed guest
+ * is freed. Two processes identify a third one to each other by its world and its rank there.
  *
- * A process that never connects to another world has no table, opens nothing and polls nothing for it.
+ * A process that never connects to another world has no table, opens no devices and polls nothing for guests.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_GUEST_H
@@ -24,14 +24,14 @@ struct net_card {
     uint32_t rank;    /* in that world */
     int32_t vnode;    /* -1: its node is not virtual */
     uint64_t machine; /* processes with the same number see each other under /proc */
-    uint64_t fabric;  /* the software fabric that it is on, or would be; 0: none */
+    uint64_t fabric;  /* hash of SOFTIB_FABRIC, the name of the software fabric; 0: not set */
     int32_t pid;
-    int32_t inbox_fd; /* the memory that others write frames to; -1: there is none */
-    int32_t bell_fd;  /* the memory of its doorbell; -1: in the inbox */
+    int32_t inbox_fd; /* memory file to which others write frames; -1: none */
+    int32_t bell_fd;  /* memory file of the doorbell; -1: in the inbox */
     uint32_t has_ib;
     uint64_t bell_offset;
     uint64_t probe_address,
-        probe_value; /* where in its private memory others can try to read, and what is there */
+        probe_value; /* address in private memory, and the value there, by which others test access */
     uint8_t ib[32];  /* struct ib_address */
 };
 _Static_assert(sizeof(struct net_card) == 104, "travels between processes");
@@ -39,8 +39,8 @@ _Static_assert(sizeof(struct net_card) == 104, "travels between processes");
 /* Writes the card of this process; opens the sockets and devices through which other jobs reach it. */
 int net_fill_card(struct net *net, struct net_card *out);
 
-/* The number of the process with this card: its rank if it is of this world, that of a known guest, or a new number
- * that nothing holds yet. */
+/* Returns the number of the process with this card: its rank if it is of this world, the number of a known
+ * guest, or a new number without references. */
 int net_guest_add(struct net *net, const struct net_card *card, uint32_t *number);
 
 /* Finds the number of a process; false if it is unknown. */
@@ -68,7 +68,7 @@ int net_guest_check_reachable(struct net *net, uint32_t number);
 /* Communicators hold references to their guests. Numbers of this world are ignored. */
 void net_guest_retain(struct net *net, uint32_t number);
 void net_guest_release(struct net *net, uint32_t number);
-bool net_guest_is_shared(const struct net *net, uint32_t number); /* by more than one holder */
+bool net_guest_is_shared(const struct net *net, uint32_t number); /* more than one reference is held */
 
 /* Watches the guest's process: this process is notified of its end, as far as the kernel can report it (on the same
  * machine). For guests of a job that another mpiexec started; for spawned jobs the launcher reports deaths. */
@@ -82,7 +82,7 @@ bool net_guest_has_ended(const struct net *net, uint64_t world, uint32_t rank);
 /* Disconnects from guests without references; both ends close the connection. Waits. */
 void net_guests_disconnect_unused(struct net *net);
 
-/* For net_close. */
+/* Frees all guests and their connections. Called by net_close. */
 void net_guests_close(struct net *net);
 
 #endif

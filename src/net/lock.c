@@ -18,8 +18,8 @@ static COUNTER(
     taken_over, "shared_locks_taken_over",
     "Locks in the node's shared memory that were taken over from a rank that died while it held them.");
 
-#define POLLS  64 /* before the processor is yielded, and between */
-#define YIELDS 64 /* before the first sleep */
+#define POLLS  64 /* before the processor is first yielded */
+#define YIELDS 64 /* sched_yield calls before the first sleep */
 
 static bool owner_is_dead(void *arg, uint32_t number)
 {
@@ -50,7 +50,7 @@ enum shlock_result net_lock_wait(struct net *net, struct shlock *l, const char *
     counter_add(&waits, 1);
     uint32_t before = UINT32_MAX;
     for (unsigned round = 0; (result = shlock_try(l, &user, &wait.rank)) == SHLOCK_BUSY; round++) {
-        waiter.stirred |= wait.rank != before; /* the record names the present owner */
+        waiter.stirred |= wait.rank != before; /* the owner has changed: update the record, which names it */
         before = wait.rank;
         lock_pause(net, &waiter, round);
     }

@@ -1,5 +1,6 @@
-/* lock.h: waiting for locks in the node's shared memory (base/shlock.h) on behalf of a rank: whether an owner is dead comes from the
- * launcher, and a wait that lasts is recorded for `fishplate why` with the lock's name and its owner.
+/* lock.h: waiting for locks in the node's shared memory (base/shlock.h) on behalf of a rank. The launcher
+ * reports whether an owner is dead; a long wait is recorded for `fishplate why` with the name of the lock and
+ * its owner.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_LOCK_H
@@ -15,7 +16,7 @@ static inline enum shlock_result net_lock(struct net *net, struct shlock *l, con
     return likely(shlock_acquire_free(l, net->rank)) ? SHLOCK_ACQUIRED : net_lock_wait(net, l, name, dead);
 }
 
-/* Waits for ready(arg), which process `owner` of this node makes true; ends when that process is dead, too. */
+/* Waits until ready(arg), which process `owner` of this node makes true, or until that process is dead. */
 void net_lock_wait_until_ready(struct net *net, const char *name, uint32_t owner, bool (*ready)(void *arg),
                                void *arg);
 

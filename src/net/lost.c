@@ -1,5 +1,5 @@
-/* lost.c: see lost.h. A thread sleeps until the launcher has news and rings this process's doorbell; the news themselves
- * are read inside progress. It uses no processor time.
+/* lost.c: see lost.h. A thread sleeps until the launcher reports a death, and then rings this process's
+ * doorbell; progress reads the report. While it sleeps the thread uses no processor time.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -20,9 +20,9 @@
 struct net_lost {
     struct notice_page *page;
     uint64_t departures; /* notice_hash_departures() of this job */
-    uint32_t next;       /* notice to read */
-    bool *dead;          /* by rank; guests have a flag in their record */
-    uint32_t *given_up;  /* by transports, not reported yet */
+    uint32_t next;       /* index of the next notice to process */
+    bool *dead;          /* by rank; guests have a flag in struct guest */
+    uint32_t *given_up;  /* peers given up by transports; the layers above are not notified yet */
     uint32_t ngiven_up;
     pthread_t thread;
     bool running, looking;
@@ -119,10 +119,10 @@ bool net_is_lost(const struct net *net, uint32_t number)
     if (number < net->size)
         return net->lost && net->lost->dead[number];
     const bool *dead = net_guest_dead_flag(net, number);
-    return dead ? *dead : true; /* the guest has left */
+    return dead ? *dead : true; /* a guest that has left counts as dead */
 }
 
-/* True if the process is among the first `limit` ends of processes that the launcher has published. */
+/* True if the process is among the first `limit` deaths that the launcher has published. */
 static bool is_published(const struct net *net, uint32_t limit, uint64_t world, uint32_t rank)
 {
     const struct net_lost *l = net->lost;
@@ -236,7 +236,6 @@ void net_lost_process_ended(struct net *net, uint32_t number)
         lost_remove_peer(net, number);
 }
 
-/* Called when `number` is assigned to a process of another job, which may have died before. */
 void net_lost_check_new_guest(struct net *net, uint64_t world, uint32_t rank, uint32_t number)
 {
     if (net->lost && is_published(net, net->lost->next, world, rank) && mark_peer_dead(net, number))

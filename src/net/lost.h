@@ -1,7 +1,7 @@
-/* lost.h: processes that have died while the job continues (mpiexec -enable-recovery). The news comes from the launcher
- * (boot/notice.h) or from a transport that cannot reach a peer any more. Nothing is received from a lost peer, and every
- * send to it fails with MPIX_ERR_PROC_FAILED: its table of operations is replaced, so that sends to living peers need no
- * additional check.
+/* lost.h: processes that have died while the job continues (mpiexec -enable-recovery). The launcher reports a
+ * death (boot/notice.h), or a transport detects that it cannot reach a peer any more. Nothing is received
+ * from a lost peer, and every send to it fails with MPIX_ERR_PROC_FAILED: its table of operations is
+ * replaced, so that sends to living peers need no additional check.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_LOST_H
@@ -11,7 +11,7 @@
 
 struct net_lost;
 
-/* Called after the transports are open. Does nothing where a death ends the job. */
+/* Called after the transports are open. Does nothing if a death ends the job. */
 int net_lost_open(struct net *net);
 /* Called before the transports close: the death watcher rings their doorbell. */
 void net_lost_close(struct net *net);
@@ -26,19 +26,21 @@ bool net_lost_check_peer(struct net *net, uint32_t number);
 /* True if the process is known here to have died, also for guests that were never connected. */
 bool net_is_lost(const struct net *net, uint32_t number);
 
-/* True if the launcher has reported the end of this process. It reports after it has reaped the process, which
- * therefore writes nothing any more; net_is_lost is also true for processes that a transport or another rank has given
- * up. Also true for a death of which this process has not been notified yet. Always false where a death ends the job. */
+/* True if the launcher has reported the end of this process, even if this process has not processed the
+ * report yet. The launcher reports after it has reaped the process, which therefore writes nothing any more.
+ * (net_is_lost is also true for processes that a transport or another rank has given up.) Always false if a
+ * death ends the job. */
 bool net_lost_is_reported(const struct net *net, uint64_t world, uint32_t rank);
 
-/* Gives up a guest whose only connection has failed, also where a death ends the job. */
+/* Gives up a guest whose only connection has failed, even if a death ends the job. */
 void net_lost_mark_guest(struct net *net, uint32_t number);
 
 /* Called when the kernel reports that a guest's process has ended in the middle of MPI. Frames that it sent are
  * delivered first. */
 void net_lost_process_ended(struct net *net, uint32_t number);
 
-/* True if this process goes on after deaths (mpiexec -enable-recovery), or has gone on after that of a process of another job. */
+/* True if this process continues after deaths (mpiexec -enable-recovery), or has continued after the death of
+ * a process of another job. */
 static inline bool net_outlives_deaths(const struct net *net)
 {
     return net->lost || net->ndead != 0;
@@ -50,7 +52,7 @@ void net_lost_check_new_guest(struct net *net, uint64_t world, uint32_t rank, ui
 /* A peer that replaces those of a revoked communicator: everything sent to it fails with MPIX_ERR_REVOKED. */
 struct peer *net_get_revoked_peer(struct net *net);
 
-/* Of a peer that has been lost. */
+/* Operations of a lost peer: each fails. Also used by net_get_revoked_peer. */
 extern const struct transport_ops lost_transport;
 static inline bool peer_is_lost(const struct peer *peer)
 {

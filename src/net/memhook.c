@@ -1,7 +1,7 @@
 /* memhook.c: installs the hooks, tests them, notifies the listeners, and removes the hooks. A hook is a jump
- * at the beginning of a function of libc (memhook/jump.h) to its replacement (memhook/replace.h). Changing
- * only the table that a program calls through would miss the most important case: free() calls munmap inside
- * libc.
+ * at the beginning of a function of libc (memhook/jump.h) to its replacement (memhook/replace.h). Patching
+ * only the program's table of imported functions (GOT) would miss the most important case: free() calls
+ * munmap inside libc.
  *
  * The code is shared by the whole process, so this state does not belong to a rank.
  *
@@ -39,8 +39,8 @@ struct hook {
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* protects all of this state but `listeners` */
 static struct hook hooks[REPLACEMENTS];
-static int installed; /* of hooks */
-static int users;     /* listeners */
+static int installed; /* number of hooks in place */
+static int users;     /* number of listeners, without the self-test */
 static uint8_t *islands;
 static const char *broken; /* why hooks cannot be used in this process; NULL: not known to fail */
 
@@ -81,8 +81,7 @@ static bool listener_add(memhook_fn *fn, void *ctx)
     return false;
 }
 
-/* Removes a listener and waits for threads that may still be calling it. They execute only a few of our own
- * instructions. */
+/* Removes a listener and waits for threads that are calling it, which takes only a few instructions. */
 static bool listener_remove(memhook_fn *fn, void *ctx)
 {
     bool found = false;
@@ -117,9 +116,9 @@ bool memhook_is_intact(void)
     return differs == 0;
 }
 
-/* Removes the patches that are still ours. Functions that another tool has patched since may still lead to ours: then
- * this library must stay in memory, and the hooks must not be installed again, or they would call each other in a
- * circle. */
+/* Removes the patches that are still ours. If another tool has patched a function since, its patch may still
+ * jump to ours: then this library must stay loaded, and the hooks must not be installed again, or both
+ * patches would call each other in a circle. */
 static void memhook_uninstall(const struct jump_code *code)
 {
     bool clean = true;
@@ -144,7 +143,8 @@ static bool memhook_is_patched(const uint8_t *entry, int n)
     return false;
 }
 
-/* Finds the functions; NULL, or the name of a missing one. *found is the number of functions to patch. */
+/* Finds the functions of libc to patch. Returns NULL, or the reason why a function is missing. *found: number
+ * of functions to patch. */
 static const char *find_functions_to_patch(int *found, uintptr_t *low, uintptr_t *high,
                                            const struct replacement **which)
 {

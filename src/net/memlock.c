@@ -1,4 +1,4 @@
-/* memlock.c: RLIMIT_MEMLOCK, and who is exempt from it.
+/* memlock.c: reads and raises RLIMIT_MEMLOCK; processes with CAP_IPC_LOCK are exempt.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/memlock.h"
@@ -13,8 +13,8 @@
 #include "base/err.h"
 #include "base/util.h"
 
-/* True in the initial user namespace, in which the kernel checks the capability: root of a container with its own
- * namespace does not have it. Recognised by the id mapping. */
+/* True in the initial user namespace, for which the kernel checks CAP_IPC_LOCK: root in a container with its
+ * own user namespace does not have it. The initial namespace has the identity mapping of user ids. */
 static bool is_initial_user_namespace(void)
 {
     unsigned inside = 1, outside = 1, count = 0;

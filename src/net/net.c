@@ -60,8 +60,9 @@ static int check_all_ranks_reachable(struct net *net)
     return 0;
 }
 
-/* Guesses whether ranks share processors. Virtual nodes share one machine. If this rank may use only one processor, it is bound,
- * and other ranks may be bound to others. With shared memory all ranks of the node are compared later. */
+/* Guesses whether ranks share processors. Virtual nodes share one machine. A rank that may use only one
+ * processor is bound, and other ranks may be bound to others. If the ranks share memory, shm.c later compares
+ * their processors. */
 static bool net_is_crowded(const struct boot *boot)
 {
     long allowed = cpu_allowed();
@@ -70,7 +71,7 @@ static bool net_is_crowded(const struct boot *boot)
     return boot->size > (allowed > 1 ? allowed : sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-/* Transports keep the order of the registry, but those that reach only this process come last. */
+/* Transports are in the order of the registry, but those that reach only this process come last. */
 void net_add_transport(struct net *net, struct transport *t)
 {
     CHECK(net->ntransports < NET_TRANSPORTS_MAX, "there are more transports than places for them");
@@ -166,7 +167,7 @@ static bool is_guest_gone(const struct net *net, uint32_t number)
     return net_guest_is_watched(net, number) ? net_guest_is_gone(net, number) : net->lost != NULL;
 }
 
-/* The error for a guest that has died although the notification has not arrived yet. */
+/* Sets the error for a guest that has died, even if its death was not reported yet. */
 static int report_guest_died(void)
 {
     return err_set(MPIX_ERR_PROC_FAILED, "the process of another job cannot be reached any more");
@@ -185,7 +186,7 @@ int net_peer(struct net *net, uint32_t rank, struct peer **out)
     if (unlikely(net_is_lost(net, rank)))
         return err_set(MPIX_ERR_PROC_FAILED, "that process has died");
     struct transport *t = net_transport_for(net, rank);
-    if (!t) /* check_all_ranks_reachable found one for this world */
+    if (!t) /* only for a guest: check_all_ranks_reachable found a transport for every rank */
         return is_guest_gone(net, rank) ? report_guest_died() : net_guest_check_reachable(net, rank);
     struct peer *peer = NULL;
     if (posix_memalign((void **)&peer, CACHE_LINE, ALIGN_UP(sizeof(*peer), CACHE_LINE)) != 0)
@@ -250,7 +251,6 @@ void peer_remove_stalled(struct peer *peer)
     peer->stalled = false;
 }
 
-/* Resumes in order until the transport is out of resources again. */
 int peer_resume(struct peer *peer)
 {
     int events = 0;

@@ -1,4 +1,5 @@
-/* net.h: the transports of this process, its peers, progress and polite waiting.
+/* net.h: the transports of this process, its peers, progress, and waiting (polling, then yielding, then
+ * sleeping).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_NET_H
@@ -18,8 +19,8 @@
 struct net_waiter;
 struct request_set;
 
-/* A word on which threads of a process sleep (futex). A process that delivers something to that process rings the doorbell, which is in
- * shared memory if there is any. */
+/* A word on which threads of a process sleep (futex), in shared memory if there is any. A process that
+ * delivers data to the owner rings the doorbell. */
 struct doorbell {
     _Atomic uint32_t rings;    /* the futex: number of rings */
     _Atomic uint32_t sleepers; /* threads of the owner that are about to sleep or asleep */
@@ -39,7 +40,7 @@ struct net_hook {
 struct net {
     struct boot *boot;
     uint32_t rank, size;
-    uint64_t world; /* the job's name as a number: the same in all its ranks */
+    uint64_t world;                                   /* hash of the job's name: equal in all its ranks */
     struct transport *transports[NET_TRANSPORTS_MAX]; /* best first, inner ones last (transport.inner) */
     int ntransports;
     int nouter;            /* number of transports that receive messages of other processes */
@@ -54,11 +55,11 @@ struct net {
         *notices;           /* changes when the launcher reports a death; NULL: a death ends the job */
     uint32_t lost_seen;     /* value of *notices when it was last read */
     uint32_t ndead;         /* processes of this and other jobs that were lost (net/lost.h) */
-    uint32_t unrung;        /* awaited events that ring no doorbell (memory writes): threads nap, not sleep */
-    bool multicast_refused; /* a group could not be joined: tried again only on request */
+    uint32_t unrung;        /* awaited events that ring no doorbell (memory writes): sleeps are short */
+    bool multicast_refused; /* joining a multicast group failed: joined again only on request */
     bool published;         /* a transport published keys in the boot layer that peers will read */
     char *why_missing;      /* why a transport could not be opened; NULL: all were opened */
-    struct doorbell *_Atomic doorbell; /* a thread may move it while others ring it */
+    struct doorbell *_Atomic doorbell; /* a thread may replace it while others ring it */
     struct doorbell own_doorbell;      /* used when no transport shares memory */
     int doorbell_fd;                   /* memory file of the doorbell, for guests; -1: private memory */
     uint64_t doorbell_offset;
@@ -67,7 +68,7 @@ struct net {
     int cpus;             /* processors that this process may use */
     int waiting;          /* threads in net_wait, of a threaded process */
     struct biglock *lock; /* the big lock, released during sleep; NULL: the process is not threaded */
-    const struct net_doctor *doctor; /* called for waits that last; NULL: no diagnosis */
+    const struct net_doctor *doctor; /* called for long waits; NULL: no diagnosis */
     uint64_t ticked;                 /* when doctor->tick was last called, in ns */
     struct paces paces;              /* speed of large messages, by link */
     struct net_thread *thread;       /* makes progress while the program computes; NULL: not requested */
@@ -79,9 +80,11 @@ struct net {
     void (*connected)(void *ctx, struct peer *peer);
     /* A process has died (lost.h); peer: NULL when it was never used. May be NULL. */
     void (*died)(void *ctx, uint32_t number, struct peer *peer);
-    /* A connection failed before this put or get was reported as complete. NULL: its status cannot be queried. */
+    /* Called when a connection failed before this put or get was reported as complete: may it be repeated?
+     * *number identifies the transfer to the peer. NULL: every transfer is repeated. */
     enum net_fate (*fate)(void *ctx, struct net_op *op, uint64_t *number);
-    /* At the other end: true if the transfer with that number has ended here. None of its data is under way any more. */
+    /* Called at the peer of a failed connection: true if the transfer with that number has completed in this
+     * process, so that none of its data is in flight any more. */
     bool (*has_arrived)(void *ctx, const struct peer *from, uint64_t number);
     /* A process of another job has disconnected: p2p frees its state. May be NULL. */
     void (*parted)(void *ctx, struct peer *peer);
@@ -106,11 +109,10 @@ void net_close(struct net *net);
 /* Called once frames can be delivered: opens the connections that were requested at the start. */
 int net_settle(struct net *net);
 
-/* Called before the layers above close: waits until everything has been sent. together: all ranks of the job call it. */
+/* Called before the layers above close: waits until all sends are complete. together: all ranks call it. */
 void net_finish(struct net *net, bool together);
 
-/* What carries messages between nodes, for people: the adapter and whether it is hardware; "" when there is only this
- * node. */
+/* Describes the adapter between nodes for users: name and kind. "" if the job runs on one node. */
 void net_adapter(const struct net *net, char *out, size_t size);
 
 /* Adds an open transport. */
@@ -122,8 +124,8 @@ struct transport *net_transport_for(struct net *net, uint32_t number);
 /* The peer with this job rank or number of a guest, connected on first use. */
 int net_peer(struct net *net, uint32_t rank, struct peer **out);
 
-/* Starts measuring a large message on a link (pace.h); the mark is kept with its request until the end. A transport
- * with several rails may measure each of them; p2p records the whole link as rail 0. */
+/* Starts measuring a large message on a link (pace.h); the mark is stored with the request until the end. A
+ * transport with several rails may measure each of them; p2p records the whole link as rail 0. */
 static inline struct pace_mark peer_pace_begin(const struct peer *peer, enum pace_way way, uint64_t now)
 {
     return pace_mark(&peer->net->paces, peer->local, way, now);
@@ -154,7 +156,8 @@ static inline void net_wait(struct net *net, const _Atomic int *flag)
  * `ready` must be given: it is checked once more after this process has announced that it sleeps. When only
  * code that runs inside progress changes it, `ready` may be NULL.
  */
-/* What a wait is for. NET_UNRECORDED: the doctor is not called. After waits of all other kinds net_wait_end must be called. */
+/* The awaited event, for diagnosis. NET_UNRECORDED: net->doctor is not called. After all other waits
+ * net_wait_end must be called. */
 enum net_awaited {
     NET_UNRECORDED,
     NET_NAMED, /* struct net_named */
@@ -166,11 +169,11 @@ enum net_awaited {
     NET_ROOM,
     NET_PEER /* room for a message at one peer */
 };
-/* A wait that has a name, and perhaps one process that can end it. */
+/* A wait with a name for the diagnosis, and possibly one process that can end it. */
 struct net_named {
     const char *name; /* without an article: "lock of ...", "answer to ..." */
     uint32_t rank;    /* job rank, or NET_NOBODY: several, or not known */
-    bool is_lock;     /* which that rank holds */
+    bool is_lock;     /* the wait is for a lock that `rank` holds */
 };
 #define NET_NOBODY UINT32_MAX
 struct net_waiter {
@@ -179,7 +182,7 @@ struct net_waiter {
     /* For diagnosis (fishplate why): the kind of wait, and its flag, requests, envelope, communicator or peer. */
     enum net_awaited what;
     const void *of;
-    uint64_t record_id; /* of this wait in the diagnosis page; 0: not recorded yet */
+    uint64_t record_id; /* number of the record in the diagnosis page; 0: not recorded yet */
     uint64_t begun;     /* when the clock was first read, in ns */
     uint64_t shown;     /* when the diagnosis page was last updated, in ns */
     bool stirred;       /* something has arrived since the last update */
@@ -189,12 +192,12 @@ struct net_waiter {
     uint64_t since;     /* when spinning began, in ns; 0: the clock was not read yet */
 };
 void net_wait_step(struct net *net, struct net_waiter *w);
-/* Yields the processor to ranks that wait for what this rank has just done. */
+/* Yields the processor, so that ranks that wait for a result of this rank can run. */
 void net_yield(struct net *net);
 
-/* Called for waits that have lasted for PAGE_PATIENCE_MS (`waits`), whenever something arrives during such a wait (`stirs`, and soon
- * afterwards `waits` again), and at its end (`ends`). `tick` is called every PAGE_TICK_MS while a process waits. All with the lock
- * held. */
+/* Callbacks of the hang diagnosis, called with the lock held. waits: a wait has lasted for PAGE_PATIENCE_MS,
+ * or its record must be updated. stirs: something arrived during a recorded wait. ends: a recorded wait has
+ * ended. tick: called every PAGE_TICK_MS while a process waits. */
 struct net_doctor {
     void (*waits)(struct net *net, struct net_waiter *w);
     void (*stirs)(struct net *net, struct net_waiter *w);
@@ -205,7 +208,7 @@ void net_wait_update_record(struct net *net, struct net_waiter *w) __attribute__
 /* Called only with net->doctor by a thread that waits without net_wait_step and has nothing to do at this moment. */
 void net_wait_update_idle(struct net *net, struct net_waiter *w, uint64_t now);
 
-/* Ends the wait. */
+/* Ends a wait: removes its record from the diagnosis page. */
 static inline void net_wait_end(struct net *net, struct net_waiter *w)
 {
     if (unlikely(w->record_id != 0))
@@ -239,13 +242,13 @@ void net_sleep_end(struct net *net);
 /* Rings a doorbell unconditionally: for transports that have found sleepers. */
 void net_doorbell_ring(struct doorbell *bell);
 
-/* Wakes this process's sleeping threads: a condition changed that another thread may wait for. Cheap when
- * nobody sleeps. */
+/* Wakes this process's sleeping threads, after a change of a condition that another thread may wait for.
+ * Inexpensive if no thread sleeps. */
 void net_ring_self(struct net *net);
 
-/* Orders a store to the node's shared memory before the check whether a process that waits for it sleeps. If sleepers
- * make every process pass a barrier first (membarrier), only the compiler must keep the order: a fence would cost as
- * much as the transfer of a cache line. */
+/* Orders a store to the node's shared memory before the check whether the waiting process sleeps. If sleepers
+ * execute a barrier for all processes (membarrier), only the compiler must preserve the order: a fence here
+ * would cost as much as the transfer of a cache line. */
 static inline void net_fence_before_sleep_check(const struct net *net)
 {
     if (unlikely(net->fences))
@@ -274,27 +277,28 @@ static inline void net_wake_local_rank(struct net *net, uint32_t rank)
     net_ring_bell_local(net, net_bell_local(net, rank));
 }
 
-/* Pieces of the node's shared area, zero-filled, cache-line aligned. Any rank of the node may allocate and
- * send the offset to the others; the last caller of drop frees it. MPI_ERR_NO_MEM when it is full
+/* Pieces of the node's shared area, zero-filled, cache-line aligned. Any rank of the node may allocate a
+ * piece and send its offset to the others; the last user frees it. MPI_ERR_NO_MEM if the area is full
  * (callers fall back). */
 int net_area_alloc(struct net *net, size_t len, uint64_t *offset);
-/* The same without clearing the memory. */
+/* As net_area_alloc, but without clearing the memory. */
 int net_area_alloc_untouched(struct net *net, size_t len, uint64_t *offset);
-/* A zeroed piece that is shared by all ranks of the node; the first caller allocates it. There is one for each job, of
- * one size, for the transport between nodes. */
+/* Returns a zeroed piece that all ranks of the node share; the first caller allocates it. Only one such piece
+ * exists in a job, for the transport between nodes. */
 int net_area_get_common(struct net *net, size_t len, uint64_t *offset);
 /* Populates pages of the area where the kernel offers that (MADV_POPULATE_WRITE). */
 void net_area_populate(struct net *net, uint64_t offset, size_t len);
-/* True if more than half of the area is free. Without a lock: for callers that can use less. */
+/* True if more than half of the area is free. Reads without the lock: only a hint. */
 bool net_area_has_free_pages(const struct net *net);
 void net_area_free(struct net *net, uint64_t offset, size_t len);
 
-/* Spans: memory of any size that the ranks of the node can share (windows). One rank allocates and sends the others the
- * number; each that needs it maps it; the rank that allocated it drops it when all have unmapped it. MPI_ERR_NO_MEM when
- * there is none (callers fall back to private memory). The memory is zero and costs nothing until it is touched. */
+/* Spans: memory of any size that the ranks of the node share (windows). One rank allocates a span and sends
+ * its number to the others; each rank that needs the span maps it; the rank that allocated it discards its
+ * pages when all have unmapped it. MPI_ERR_NO_MEM if there are no spans (callers fall back to private
+ * memory). The memory is zero and takes no pages until it is touched. */
 int net_span_alloc(struct net *net, size_t len, uint64_t *span);
-/* One of NET_SPAN_OWN bytes for each rank of the node, side by side by local rank, that nobody has to allocate: where the first
- * one is. */
+/* Returns the start of a permanent span, which need not be allocated: NET_SPAN_OWN bytes for each rank of the
+ * node, in the order of local ranks. */
 #define NET_SPAN_OWN ((uint64_t)1 << 20)
 int net_span_get_own(struct net *net, uint64_t *span);
 int net_span_map(struct net *net, uint64_t span, size_t len, void **address);

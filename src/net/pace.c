@@ -31,7 +31,7 @@ struct pace *paces_get(const struct paces *p, uint32_t index)
     return &p->blocks[b][index - (uint32_t)PACE_FIRST_BLOCK * ((1u << b) - 1)];
 }
 
-/* An unused record, preferably one that a departed peer has left; its index + 1, or 0 if memory is out. */
+/* Returns the index + 1 of an unused record, preferably that of a departed peer; 0 if there is no memory. */
 static uint32_t paces_allocate_record(struct paces *p)
 {
     if (p->unused) {
@@ -51,7 +51,7 @@ static uint32_t paces_allocate_record(struct paces *p)
     return count + 1;
 }
 
-/* The record of this link, created if necessary; NULL if memory is out: the link is not measured then. */
+/* Finds or creates the record of this link; NULL if there is no memory: the link is then not measured. */
 static struct pace *paces_find(struct paces *p, uint32_t *first, const struct pace *who)
 {
     for (uint32_t at = *first; at != 0; at = paces_get(p, at - 1)->next) {
@@ -92,8 +92,8 @@ void pace_finish_run(struct pace *it)
     it->run_messages = 0;
 }
 
-/* One more message of a run, or the first of a new one. Messages of a link end one after the other, so what has not been
- * counted of this one's time is what follows the end of the last. */
+/* Adds a message to the current run, or begins a new run. Messages of a link end one after the other, so only
+ * the time since the end of the previous message has not been counted yet. */
 static void pace_add_message(struct pace *it, uint64_t bytes, struct pace_mark mark, uint64_t moved,
                              uint64_t now)
 {

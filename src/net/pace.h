@@ -1,10 +1,10 @@
-/* pace.h: how fast large messages move on each link, so that `fishplate ps` and `fishplate prof` can name a link that is
- * slower than the others. A link is a peer, a rail and a direction. Nothing is kept for a peer until its first large
- * message; small messages never come here.
+/* pace.h: how fast large messages move on each link, so that `fishplate ps` and `fishplate prof` can name a
+ * link that is slower than the others. A link is a peer, a rail and a direction. A record is created at the
+ * first large message to a peer; small messages are not measured.
  *
- * Large messages of a link that overlap, or follow each other without a pause, are a run. A run is measured as a whole:
- * the messages of a window share the wire. What other links of this process carried in the same direction meanwhile
- * counts for the run as well: a link that shares a port with others is not slow.
+ * Large messages of a link that overlap, or follow each other without a pause, form a run. A run is measured
+ * as a whole, because messages that overlap share the wire. Bytes that other links of this process moved in
+ * the same direction meanwhile count for the run as well: a link is not slow because it shares a port.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_PACE_H
@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PACE_LEAST     (32u << 10) /* bytes: shorter messages are a matter of latency */
+#define PACE_LEAST     (32u << 10) /* bytes; latency dominates shorter messages */
 #define PACE_UNIT      65536u      /* bytes; costs are ns for PACE_UNIT bytes */
 #define PACE_RUN_BYTES (8u << 20)  /* a longer run is measured in parts */
 
@@ -25,7 +25,7 @@ enum { PACE_CLASSES = 3 };
 enum pace_way { PACE_IN, PACE_OUT, PACE_WAYS };
 
 struct pace_class {
-    uint64_t bytes, ns; /* ns: during which at least one message was under way */
+    uint64_t bytes, ns; /* ns: time during which at least one message was in flight */
     uint32_t messages, runs;
     uint32_t best; /* ns for PACE_UNIT bytes in the fastest run; valid if `runs` is not 0 */
 };
@@ -37,14 +37,14 @@ struct pace {
     bool local; /* the peer is on the same node */
     struct pace_class classes[PACE_CLASSES];
     uint64_t ended; /* when the last message ended, in ns */
-    /* The present run: when it began, and paces.moved at its beginning and at the end of its last message. */
+    /* The current run: its start time, and paces.moved at its start and at the end of its last message. */
     uint64_t run_began, run_from, run_to;
     uint32_t run_messages;
     uint8_t run_class;
 };
 
-/* All zero is an empty one. Records stay where they are, so that a tool may read them from another thread (MPI_T has a lock
- * of its own): in blocks of 8, 16, 32, ... */
+/* A zero-filled struct paces is empty. Records never move, so that a tool may read them from another thread
+ * (MPI_T has its own lock): they are allocated in blocks of 8, 16, 32, ... records. */
 enum { PACE_BLOCKS = 24, PACE_FIRST_BLOCK = 8 };
 struct paces {
     struct pace *blocks[PACE_BLOCKS];
@@ -53,10 +53,10 @@ struct paces {
     uint64_t moved[2][PACE_WAYS]; /* bytes on all links, [local][way] */
 };
 
-/* Entry `index` of `count`. */
+/* Returns record `index`, which must be less than `count`. */
 struct pace *paces_get(const struct paces *p, uint32_t index);
 
-/* The beginning of a message, kept with its request. */
+/* The start of a measured message, stored with its request. */
 struct pace_mark {
     uint64_t began; /* in ns; 0: not measured */
     uint64_t moved; /* value of paces.moved at that time */
@@ -66,8 +66,8 @@ static inline struct pace_mark pace_mark(const struct paces *p, bool local, enum
     return (struct pace_mark){.began = now, .moved = p->moved[local][way]};
 }
 
-/* Records a message of `bytes` that began at the mark and has ended now. *first belongs to the peer and is 0 until its
- * first message. `who` names the link: rank, rail, direction, local. */
+/* Records a message of `bytes` that began at the mark and has ended now. *first is peer.paces, 0 until the
+ * peer's first message. `who` names the link: rank, rail, direction, local. */
 void pace_record_transfer(struct paces *p, uint32_t *first, const struct pace *who, uint64_t bytes,
                           struct pace_mark mark, uint64_t now);
 

@@ -1,5 +1,5 @@
-/* peer.h: another process as the layers above see it: how it is reached, with which limits, and what waits to
- * be sent to it. Everything a small send needs was decided when the peer connected.
+/* peer.h: a process as the layers above see it: its transport, the limits of that transport, and the queue of
+ * work that could not be sent yet. All decisions that a small send needs are made when the peer connects.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_PEER_H
@@ -43,14 +43,15 @@ struct peer {
     uint32_t paces;              /* index + 1 of the peer's first record in net->paces (pace.h); 0: none */
 };
 
-/* Counts a message that was sent or announced, next to data that every send touches, so that it costs nothing. */
+/* Counts a message that was sent or announced. The counters share a cache line with data that every send
+ * uses, so that counting costs no cache miss. */
 static inline void peer_count_message(struct peer *peer, uint64_t bytes)
 {
     peer->sent_messages++;
     peer->sent_bytes += bytes;
 }
 
-/* Sends a frame at once, before queued work: for work that is taken from the queue. */
+/* Sends a frame ahead of the queued work. Only for work from the head of the queue, or without order. */
 static inline int peer_send_now(struct peer *peer, const struct frame_header *header, const void *payload,
                                 size_t len)
 {
@@ -71,13 +72,13 @@ static inline int peer_send(struct peer *peer, const struct frame_header *header
 /* Queues work for this peer; net_progress resumes queued work in order. */
 void peer_queue(struct peer *peer, struct net_pending *item);
 
-/* Resumes what is queued until the transport is out of resources again; returns how many items are finished. */
+/* Resumes queued items until resources are exhausted again; returns the number of finished items. */
 int peer_resume(struct peer *peer);
 
 /* Describes the connection for people: "shm (...)", "ib over softib0 port 1, softib in shared memory (software)". */
 void peer_describe(const struct peer *peer, char *out, size_t size);
 
-/* Called after an item was removed from the queue directly. */
+/* Must be called after an item was removed from `pending` other than by peer_resume: updates net->stalled. */
 void peer_remove_stalled(struct peer *peer);
 
 #endif

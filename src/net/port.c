@@ -1,4 +1,4 @@
-/* port.c: a port of an adapter in words; see port.h.
+/* port.c: texts that describe a port of an adapter; see port.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/port.h"

@@ -1,14 +1,14 @@
 /* regcache.c: the registration cache; see regcache.h.
  *
- * Why a cached entry is never stale when it is used: memory that is about to be unmapped is announced first
- * (memhook.h), and its address can be reused only after that; regcache_get processes announcements before it
- * looks up. The pages of a request belong to the caller, who does not unmap them while they are being
- * registered. Pages that are registered along with them (the union with overlapping entries) may be unmapped
- * at any moment, but not unnoticed: they were cached before, so their end is announced, and the announcement
- * waits until the new entry can be found.
+ * Why a cached entry is never stale when it is used: the release of memory is announced first (memhook.h),
+ * and its address can be reused only afterwards; regcache_get processes announcements before each lookup. The
+ * pages of a request belong to the caller, who does not unmap them during the registration. Pages that are
+ * registered along with them (the union with overlapping entries) may be unmapped at any moment, but not
+ * unnoticed: they were cached before, so their release is announced, and the announcement is processed when
+ * the new entry is in the tree.
  *
- * After fork the parent's registrations stay valid where the kernel copies pinned pages for the child (Linux
- * 5.12) or the transport made verbs hide them from it (ibv_fork_init); the transport decides which.
+ * After fork the parent's registrations stay valid if the kernel copies pinned pages for the child (Linux
+ * 5.12) or if the transport made verbs hide them from the child (ibv_fork_init); the transport decides which.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/regcache.h"
@@ -46,9 +46,9 @@ static COUNTER(reg_pinned_bytes, "reg_pinned_bytes",
                "Bytes registered with the network; bytes that are registered again count again.");
 
 #define PIN_UNIT    65536u
-#define PIN_FORGETS 4 /* weight of a new sample: 1 / PIN_FORGETS */
+#define PIN_FORGETS 4 /* weight of a new sample in the moving average: 1 / PIN_FORGETS */
 
-#define PIN_LONG (256u << 10) /* bytes: longer ranges have an average of their own */
+#define PIN_LONG (256u << 10) /* bytes: longer ranges have a separate average */
 
 struct pin_average {
     double ns, bytes;
@@ -59,8 +59,8 @@ struct pinned {
     struct interval range;
     struct list link; /* in regcache.used or regcache.idle */
     unsigned users;
-    bool cached;  /* the entry is in the tree; otherwise its last user deregisters it */
-    bool library; /* memory of a shared library, whose release no hook announces */
+    bool cached;  /* the entry is in the tree; otherwise the last regcache_put deregisters it */
+    bool library; /* memory of a shared library: dlclose releases it without a hook */
 };
 
 struct regcache {
@@ -71,11 +71,11 @@ struct regcache {
     struct list idle; /* least recently used first */
     struct list used;
     struct gone gone;
-    struct pool entries; /* struct pinned; in the heap they would keep freed buffers from being returned */
+    struct pool entries; /* struct pinned; a pool, so that the heap can shrink */
     struct regcache_stats stats;
     struct pin_average averages[2]; /* cost of short and of long ranges */
-    uint64_t unloads;    /* value of library_unloads() when entries of libraries were last checked */
-    unsigned generation; /* of this process: see regcache_after_fork_child */
+    uint64_t unloads;    /* value of library_unloads() when entries in library memory were last checked */
+    unsigned generation; /* value of the global `generation` at regcache_open */
     bool watched;
 };
 
@@ -173,8 +173,8 @@ static void forget_range(void *arg, uintptr_t start, uintptr_t end)
         regcache_invalidate_entry(c, p);
 }
 
-/* Forgets all entries in library memory: memory that dlclose unmapped cannot be distinguished from what was mapped
- * there since. */
+/* Drops all entries in library memory after a dlclose: such memory may have been unmapped, and other memory
+ * mapped at the same address. */
 static void forget_unloaded(struct regcache *c)
 {
     uint64_t now = library_unloads();
@@ -228,8 +228,8 @@ static bool regcache_evict(struct regcache *c, size_t bytes)
     return freed > 0;
 }
 
-/* Records the cost of registering short and long ranges, from which the cost of a registration and that of a page
- * follow. */
+/* Records the cost of registering short and long ranges. regcache_pin derives from these averages the cost of
+ * a registration and the cost of a page. */
 static void record_registration_cost(struct regcache *c, size_t bytes, uint64_t ns)
 {
     struct pin_average *a = &c->averages[bytes >= PIN_LONG];
@@ -253,7 +253,7 @@ static int regcache_pin_range(struct regcache *c, struct pinned *p, uintptr_t st
     return 0;
 }
 
-/* Removes the entries that the new one covers, first, so that nothing is pinned twice. */
+/* Removes the entries inside a range that will be pinned, so that no page is pinned twice. */
 static void forget_covered(struct regcache *c, uintptr_t start, uintptr_t end)
 {
     for (struct pinned *p = first_overlap(c, start, end), *next; p; p = next) {
@@ -283,14 +283,14 @@ static int pin_or_evict(struct regcache *c, struct pinned *p, uintptr_t start, u
 {
     int rc = regcache_pin_range(c, p, start, end);
     while (rc == MPI_ERR_NO_MEM && regcache_evict(c, end - start)) {
-        err_clear(); /* the call succeeded in the end: no error to report */
+        err_clear(); /* the call may still succeed: no error to report */
         rc = regcache_pin_range(c, p, start, end);
     }
     return rc;
 }
 
-/* Pins and caches a range. The new entry is announced before those that it replaces are removed: otherwise there would
- * be a moment in which the release of their memory is not reported. */
+/* Pins and caches a range. The new range is counted (gone_add_cached) before the entries that it replaces are
+ * removed: otherwise a release of their memory in between would not be announced. */
 static int regcache_pin_cached(struct regcache *c, struct pinned *p, uintptr_t start, uintptr_t end,
                                bool hard)
 {
@@ -307,7 +307,7 @@ static int regcache_pin_cached(struct regcache *c, struct pinned *p, uintptr_t s
     return 0;
 }
 
-/* Registers the range together with the entries that overlap it, else alone. */
+/* Registers the range together with the entries that overlap it; if that fails, the range alone. */
 static int regcache_pin_new(struct regcache *c, struct pinned *p, uintptr_t start, uintptr_t end, bool alone)
 {
     uintptr_t s = start, e = end;
@@ -381,7 +381,7 @@ struct net_pin regcache_pin(const struct regcache *c)
 {
     const struct pin_average *few = &c->averages[0], *many = &c->averages[1];
     if (many->bytes == 0)
-        return (struct net_pin){0}; /* nothing long was pinned yet */
+        return (struct net_pin){0}; /* no long range was pinned yet */
     double byte = many->ns / many->bytes, base = 0;
     if (few->bytes > 0) {
         byte = many->ns > few->ns ? (many->ns - few->ns) / (many->bytes - few->bytes) : 0;
@@ -401,7 +401,7 @@ void regcache_put(struct regcache *c, struct regcache_entry *e)
     if (--p->users == 0) {
         list_remove(&p->link);
         if (p->cached) {
-            if (p->entry.length > c->budget) /* evicted first: it would displace all other entries */
+            if (p->entry.length > c->budget) /* evicted first: a long entry would displace all others */
                 list_prepend(&c->idle, &p->link);
             else
                 list_append(&c->idle, &p->link);

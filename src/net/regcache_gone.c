@@ -1,6 +1,6 @@
-/* regcache_gone.c: see regcache_gone.h. Why no announcement is missed: memory is freed after it was cached,
- * in an order that the program itself provides, so the thread that frees sees the count; and a thread that
- * uses the address again does so after the announcement, so it sees `announced` change.
+/* regcache_gone.c: see regcache_gone.h. No announcement is missed: the program itself orders the release of
+ * memory after its caching, so the releasing thread sees the count of cached ranges; and it orders the reuse
+ * of the address after the release, so the thread that uses the cache sees `announced` change.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/regcache_gone.h"
@@ -84,7 +84,7 @@ void gone_announce_range(struct gone *g, uintptr_t start, size_t length)
     atomic_fetch_add(&g->announced, 1);
 }
 
-/* Hands over all announced ranges. An entry that is still being filled is handed over the next time. */
+/* A place that another thread is still filling is processed by the next call. */
 void gone_process_all(struct gone *g, void (*fn)(void *arg, uintptr_t start, uintptr_t end), void *arg)
 {
     g->taken = atomic_load_explicit(&g->announced, memory_order_acquire);

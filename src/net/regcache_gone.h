@@ -1,7 +1,7 @@
-/* regcache_gone.h: announcements of memory that was unmapped. Any thread makes them, from inside free() or a
- * signal handler; the thread that uses the cache processes them. An announcement takes no lock and never
- * waits: there is a fixed number of places, and when they are full only the fact is recorded that something
- * was lost. A count of cached ranges by coarse address filters out most memory that a program frees.
+/* regcache_gone.h: announcements of released memory. Any thread makes them, inside free() or a signal
+ * handler; the thread that uses the cache processes them. An announcement takes no lock and never waits: the
+ * number of places is fixed, and when all are full only a flag records that announcements were lost. A count
+ * of cached ranges by coarse address filters out most memory that a program frees.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_REGCACHE_GONE_H
@@ -21,26 +21,26 @@ struct gone_place {
 
 struct gone {
     _Atomic uint64_t announced;
-    uint64_t taken; /* `announced` when it was last taken */
+    uint64_t taken; /* value of `announced` when announcements were last processed */
     _Atomic unsigned next;
     _Atomic bool lost;
     struct gone_place places[GONE_PLACES];
-    _Atomic unsigned ranges; /* cached ranges in all */
-    _Atomic unsigned large;  /* of these, too large for the next */
+    _Atomic unsigned ranges; /* number of cached ranges */
+    _Atomic unsigned large;  /* number of cached ranges that are too large to be counted in `areas` */
     _Atomic unsigned
-        areas[GONE_AREAS]; /* ranges that touch an area of addresses (several areas share a count) */
+        areas[GONE_AREAS]; /* cached ranges per 2 MiB of addresses (hashed: areas may share a count) */
 };
 
-/* All zero is a good beginning. */
+/* A zero-filled struct gone is initialised. */
 
 /* Records that [start, start + length) is being released. Callable from any thread. */
 void gone_announce_range(struct gone *g, uintptr_t start, size_t length);
 
-/* For the owner of the cache: a range is cached from now on, or no more. */
+/* Called by the owner of the cache when a range enters or leaves the cache. */
 void gone_add_cached(struct gone *g, uintptr_t start, uintptr_t end);
 void gone_remove_cached(struct gone *g, uintptr_t start, uintptr_t end);
 
-/* Hands over everything announced since the last call; (0, UINTPTR_MAX) when something was lost. */
+/* Calls fn for every range announced since the last call; for (0, UINTPTR_MAX) if announcements were lost. */
 void gone_process_all(struct gone *g, void (*fn)(void *arg, uintptr_t start, uintptr_t end), void *arg);
 
 static inline void gone_process_new(struct gone *g, void (*fn)(void *arg, uintptr_t start, uintptr_t end),

@@ -1,5 +1,5 @@
-/* registry.h: the transports that exist, best first. Adding one is a folder with an ops table and a line in
- * registry.c.
+/* registry.h: the list of transports, best first. To add a transport, add a folder with a table of operations
+ * and a line in registry.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_REGISTRY_H
@@ -13,7 +13,7 @@ extern const struct transport_ops self_transport;
 extern const struct transport_ops shm_transport;
 extern const struct transport_ops ib_transport;
 
-/* Not on the list: opened when another world is met. */
+/* Not in net_transports: opened at the first connection to another job. */
 extern const struct transport_ops inbox_transport;
 
 #endif

@@ -1,7 +1,7 @@
-/* thread.c: the progress thread. It must not cost anything while the program is inside MPI. Therefore it
- * counts as a sleeper on the doorbell only while no thread of the program is in MPI: the last thread to leave
- * announces it, checks once more whether there is work, and rings if there is; the first thread to enter
- * withdraws the announcement. The progress thread itself stays asleep on the doorbell.
+/* thread.c: the progress thread. It must not cost anything while the program is inside MPI. Therefore the
+ * thread counts as a sleeper on the doorbell only while no thread of the program is in MPI: the last thread
+ * to leave announces the sleeper, checks once more for work, and rings if there is work; the first thread to
+ * enter withdraws the announcement. The progress thread itself stays asleep on the doorbell.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -34,14 +34,14 @@ bool net_thread_is_enabled(void)
     return progress.value == PROGRESS_THREAD;
 }
 
-/* Announces that the thread is about to sleep; false when there is work already. */
+/* Announces that the thread is about to sleep. Returns false if there is work already. */
 static bool thread_announce(struct net_thread *t)
 {
     t->announced = true;
     return net_sleep_begin(t->net) && net_hooks_next_deadline(t->net, true) != 0;
 }
 
-/* How long to sleep at most; 0: until the doorbell rings. */
+/* Returns the longest sleep in ns; 0: until the doorbell rings. */
 static uint64_t thread_sleep_limit(const struct net_thread *t)
 {
     const uint64_t rest = net_hooks_next_deadline(t->net, true);
@@ -76,7 +76,8 @@ static bool is_thread_inside_mpi(struct net_thread *t)
     return atomic_load_explicit(&t->inside, memory_order_acquire) != 0;
 }
 
-/* Makes progress until there is nothing to do or a thread of the program enters MPI, which announces this thread again when it leaves. */
+/* Makes progress until there is nothing to do or a thread of the program enters MPI. (When the last thread
+ * leaves MPI, it announces the progress thread again.) */
 static void thread_work(struct net_thread *t)
 {
     struct net *net = t->net;
@@ -101,8 +102,8 @@ static uint32_t thread_read_bell(const struct net_thread *t)
     return atomic_load_explicit(&t->net->doorbell->rings, memory_order_acquire);
 }
 
-/* One turn of the thread, which may then sleep for the returned number of ns; 0: until the doorbell rings. *rings: value of
- * doorbell.rings before the last poll. */
+/* Makes progress once under the lock. Returns the longest sleep in ns that may follow; 0: until the doorbell
+ * rings. *rings: value of doorbell.rings before the last poll. */
 static uint64_t thread_progress_once(struct net_thread *t, uint32_t *rings)
 {
     struct net *net = t->net;
@@ -136,7 +137,7 @@ static void *thread_run(void *arg)
     return NULL;
 }
 
-/* Creates the thread with all signals blocked: the program's handlers must not run in it. */
+/* Creates the thread with all signals blocked, so that the program's handlers do not run in it. */
 static int thread_create(struct net_thread *t)
 {
     sigset_t all, before;
@@ -147,7 +148,7 @@ static int thread_create(struct net_thread *t)
     return rc;
 }
 
-/* net->thread is set under the lock, since the new thread may read it in a callback of a tool. */
+/* net->thread is set under the lock, because the new thread may call a tool that reads it. */
 void net_thread_start(struct net *net)
 {
     struct net_thread *t = calloc(1, sizeof(*t));

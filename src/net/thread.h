@@ -1,6 +1,6 @@
-/* thread.h: progress without the program's help (FISHPLATE_PROGRESS=thread): a thread that sleeps on the
- * doorbell while the program computes and handles what arrives. While a thread of the program is inside MPI,
- * that thread makes the progress and the progress thread is not woken.
+/* thread.h: the progress thread (FISHPLATE_PROGRESS=thread), which sleeps on the doorbell while the program
+ * computes and handles arrivals. While a thread of the program is inside MPI, that thread makes progress and
+ * the progress thread is not woken.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_THREAD_H
@@ -15,14 +15,14 @@ struct net_thread {
     pthread_t thread;
     _Atomic int inside; /* threads of the program inside MPI; changed under the lock */
     _Atomic bool stop;
-    bool announced; /* the thread counts as a sleeper on the doorbell. Under the lock */
+    bool announced; /* the thread is counted in doorbell.sleepers. Under the lock */
     bool working;   /* the thread was woken and makes progress. Under the lock */
 };
 
-/* The user requested the thread. Then every call takes the lock, whatever the level of threads. */
+/* True if the user requested the progress thread. Every call then takes the lock, at any MPI thread level. */
 bool net_thread_is_enabled(void);
 
-/* Needs net->lock. When no thread can be had the job goes on without it and prints a warning. */
+/* Requires net->lock. If no thread can be created, the job continues without it and a warning is printed. */
 void net_thread_start(struct net *net);
 /* Ends the thread. The caller does not hold the lock, and no call is in progress. */
 void net_thread_stop(struct net *net);

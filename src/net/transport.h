@@ -1,10 +1,10 @@
-/* transport.h: the interface between the transports, which move bytes, and everything above. A transport
- * offers frames (small, ordered per peer, flow-controlled), put and get, memory registration, poll and arm.
- * It never sees a tag, a communicator or a protocol. Nothing above src/net reads the name of a transport:
- * it reads capabilities.
+/* transport.h: the interface of a transport, which moves bytes between processes. A transport offers frames
+ * (small, ordered per peer, flow-controlled), put and get, memory registration, poll and arm. It never sees a
+ * tag, a communicator or a protocol. Layers above src/net never test the name of a transport, only its
+ * capabilities.
  *
- * When resources are exhausted the result is ERR_AGAIN; a transport has no queue of its own. net/peer.h
- * queues in order.
+ * When resources are exhausted an operation returns ERR_AGAIN; a transport has no queue of its own.
+ * net/peer.h queues the work of each peer in order.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_TRANSPORT_H
@@ -21,8 +21,8 @@ struct net_card;
 struct net_port;
 struct peer;
 
-/* The 24 bytes that travel with every frame. They belong to the layer above. With the transport's own 8 bytes
- * and 32 bytes of payload they fill one cache line, so an 8-byte message costs one line. */
+/* The 24-byte header of every frame, defined by the layer above. With the transport's own 8 bytes and 32
+ * bytes of payload it fills one cache line, so a message of 8 bytes costs one line. */
 struct frame_header {
     uint8_t kind; /* protocol step: selects the handler of the layer above */
     uint8_t flags;
@@ -36,8 +36,8 @@ _Static_assert(sizeof(struct frame_header) == 24, "a header and 32 bytes of payl
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "frame_head and frame_from build the header in registers");
 
-/* The header as three words in registers: a sender that builds it in memory pays for reading it back at
- * another width (failed store forwarding), which is a good part of the cost of a small message. */
+/* The frame header is built in three 8-byte registers. If a sender wrote the header field by field into
+ * memory, reading it back as 8-byte words would fail store forwarding and slow down every small message. */
 static inline uint64_t frame_head(uint8_t kind, uint8_t flags, uint16_t aux, uint32_t context)
 {
     return kind | (uint64_t)flags << 8 | (uint64_t)aux << 16 | (uint64_t)context << 32;
@@ -57,33 +57,34 @@ static inline void frame_write(struct frame_header *h, uint64_t head, uint64_t f
  * the call that started the transfer returns. */
 struct net_op {
     void (*done)(struct net_op *op, int status);
-    bool once; /* a put that must not be repeated after a failure: others may have changed the word */
+    bool once; /* a put that must not be repeated after a failure: the word may have changed since */
 };
 
-/* What the layer above knows of a put or get whose connection failed before its end. A receiver that polls bytes in memory
- * (caps.last_byte_last) may have seen that end, and given the memory back to the program. */
+/* Whether a put or get may be repeated after its connection failed. A receiver that polls bytes in memory
+ * (caps.last_byte_last) may have seen the last byte and returned the memory to the program. */
 enum net_fate {
-    NET_FATE_REPEAT, /* the transfer can be repeated: nobody uses its memory before it is reported as done */
+    NET_FATE_REPEAT, /* can be repeated: its memory is not used before its completion is reported */
     NET_FATE_DONE,   /* this process has seen the end of the transfer */
-    NET_FATE_ASK /* the peer may have seen the end, and knows the transfer by a number (net.has_arrived) */
+    NET_FATE_ASK     /* query the peer, which may have seen the end (net.has_arrived) */
 };
 
 /* Registered memory as the owner sees it, and the bytes a peer needs to reach it. */
 struct net_mem {
     uint64_t address;
     uint64_t length;
-    void *handle; /* the transport's own */
+    void *handle; /* private to the transport */
 };
 struct net_key {
     uint64_t word[2];
 };
 
-/* Recent cost of registering memory: ns for a registration, and ns for each 64 KiB. 0: unknown, or free. */
+/* Recent cost of registering memory: ns for a registration, and ns for each 64 KiB. 0: unknown, or no
+ * cost. */
 struct net_pin {
     uint32_t base_ns, unit_ns;
 };
 
-/* Memory of this process and of a peer. */
+/* One contiguous piece of a put or get: local address, address at the peer, length in bytes. */
 struct net_piece {
     void *local;
     uint64_t remote;
@@ -91,44 +92,47 @@ struct net_piece {
 };
 #define NET_PIECES_MAX 64
 
-/* A change of a word of 8 bytes by an adapter. */
+/* An atomic operation of an adapter on an 8-byte word: compare and swap, or fetch and add. */
 struct net_atomic {
-    bool swap; /* sets the word to `value` if it is `operand`; else adds `operand` */
+    bool swap; /* true: set the word to `value` if it equals `operand`; false: add `operand` */
     uint64_t operand, value;
 };
 
 struct transport;
 
-/* A barrier that the network itself performs, among processes that have joined a group. One of them gets a group and sends it to the
- * others its number; all join; nobody may enter before all have joined. The group is free when the last one has left it. */
+/* A barrier that the network itself performs among the processes that have joined a group. One process
+ * allocates a group and sends its number to the others; all join; no process may enter before all have
+ * joined. The group is free again when the last process has left it. */
 struct transport_barrier {
     int (*get)(const struct transport_barrier *b, uint32_t *group); /* ERR_AGAIN: all groups are in use */
-    void (*give_back)(const struct transport_barrier *b, uint32_t group); /* nobody has joined */
+    void (*give_back)(const struct transport_barrier *b, uint32_t group); /* frees a group without members */
     void *(*join)(const struct transport_barrier *b, uint32_t group);     /* NULL: no memory */
     void (*enter)(const struct transport_barrier *b, void *member);
     bool (*over)(const struct transport_barrier *b,
-                 void *member); /* true once after enter; rings no doorbell */
+                 void *member); /* true once per enter, when all have entered; rings no doorbell */
     void (*leave)(const struct transport_barrier *b, void *member);
 };
 
-/* Packets that the network itself copies to all who have joined a group: lost, doubled and reordered at will (group.h makes
- * messages of them). A member has receive buffers, and slots that packets are built in. Closing a member leaves the group. */
+/* Multicast packets, which the network copies to all members of a group. Packets may be lost, duplicated and
+ * reordered (group.h adds reliability). A member has receive buffers, and slots in which packets are built.
+ * Closing a member leaves the group. */
 struct net_packet {
     void *data;
     uint32_t length;
-    uint32_t handle; /* the transport's own */
+    uint32_t handle; /* private to the transport */
 };
 struct transport_multicast {
     size_t (*packet_max)(struct transport *t);
     /* Opens a multicast group; all members pass the same number. An error leaves its reason in err_detail(). */
     int (*open)(struct transport *t, uint64_t group, uint32_t receives, uint32_t slots, void **member);
-    /* From now on packets are polled for, and wake a process that sleeps. Those that came earlier have waited. */
+    /* After begin(), packets are polled and wake a sleeping process. Packets that arrived earlier have stayed
+     * in the receive queue. */
     void (*begin)(void *member);
     void *(*slot)(void *member, uint32_t i);
     bool (*busy)(void *member, uint32_t i); /* the slot must not be written: its packet is being sent */
     int (*send)(void *member, uint32_t i, size_t len); /* ERR_AGAIN: the send queue is full */
     int (*poll)(void *member, struct net_packet *out, int most);
-    void (*give_back)(void *member, uint32_t handle); /* the packet has been read */
+    void (*give_back)(void *member, uint32_t handle); /* reposts the buffer of a packet that has been read */
     void (*close)(void *member);
 };
 
@@ -156,9 +160,9 @@ struct transport {
     bool idle;            /* nothing can arrive until this process sends something: poll may be left out */
     bool inner;           /* reaches this process itself and no other */
     bool adds;            /* transport_ops.atomic works on memory that a peer has registered */
-    bool adds_beside_cpu; /* ... also while processors change the same words by atomic instructions */
-    const struct transport_barrier *barrier; /* NULL: the network has no barriers */
-    const struct transport_barrier *wires;   /* a network that has only barriers, and one group; NULL: none */
+    bool adds_beside_cpu; /* as `adds`, and atomic also towards atomic instructions of processors */
+    const struct transport_barrier *barrier;     /* NULL: the network has no barriers */
+    const struct transport_barrier *wires;       /* a separate barrier network, with one group; NULL: none */
     const struct transport_multicast *multicast; /* NULL: the network has no multicast */
     struct net_pin pin;
     const struct net_port *port; /* port of the adapter; NULL: no adapter (shared memory) */
@@ -173,11 +177,12 @@ struct transport_ops {
     int (*open)(struct net *net, struct boot *boot, struct transport **out);
     void (*close)(struct transport *t);
 
-    /* True when the peer can be reached this way; decides once, when the peer is first used. */
+    /* True if this transport can reach the rank. A peer is connected, on first use, through the first
+     * transport that can. */
     bool (*reaches)(struct transport *t, uint32_t rank);
 
-    /* The same for processes of other worlds (net/guest.h), and both may be NULL: writes what they need to reach this
-     * process on its card, and checks whether this process reaches the one with that card. */
+    /* May be NULL. For processes of other jobs (net/guest.h): `card` writes the addresses of this process
+     * into its card; `reaches_card` is true if this process can reach the process with that card. */
     void (*card)(struct transport *t, struct net_card *card);
     bool (*reaches_card)(struct transport *t, const struct net_card *card);
 
@@ -186,8 +191,8 @@ struct transport_ops {
     int (*connect)(struct transport *t, struct peer *peer);
     void (*disconnect)(struct transport *t, struct peer *peer);
 
-    /* May be NULL. The connection to a guest is given up, by both ends at about the same time. begin: starts to close
-     * it; else: returns when it is closed, making progress meanwhile. */
+    /* May be NULL. Disconnects from a process of another job; both ends call `part` at about the same time.
+     * begin: starts the close; else: makes progress until the connection is closed. */
     void (*part)(struct transport *t, struct peer *peer, bool begin);
 
     /* May be NULL. The peer has died: transfers that are under way end now with an error, and none of them touches memory
@@ -205,33 +210,33 @@ struct transport_ops {
     int (*send)(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, const void *payload,
                 size_t len);
 
-    /* The same in two steps, for payload that is produced in place (packing): reserve gives at least len
-     * writable bytes, commit sends them. Nothing may happen on the peer between the two. */
+    /* Sends one frame in two steps, for payload that is packed in place: reserve returns at least len
+     * writable bytes, commit sends them. No other operation on the peer may come between the two. */
     int (*reserve)(struct peer *peer, size_t len, void **payload);
     void (*commit)(struct peer *peer, const struct frame_header *header, size_t len);
 
-    /* One-sided transfers of any length, at least 1. 0: op->done will be called or has been; ERR_AGAIN:
-     * nothing happened, and the caller comes again (the send queue is full, the connection is being opened);
-     * another error: nothing happened and nothing will. `mem` is the registration of the local memory.
-     * A silent put (op and mem are NULL) has taken its data when it returns 0; its arrival is not reported. */
+    /* One-sided transfers of at least 1 byte. 0: op->done will be called or has been called. ERR_AGAIN:
+     * nothing was started, and the caller retries (the send queue is full, or the connection is being
+     * opened). Another error: nothing was started. `mem` is the registration of the local memory. A silent
+     * put (op and mem are NULL) has copied its data when it returns 0; its completion is not reported. */
     int (*put)(struct peer *peer, const void *local, const struct net_mem *mem, uint64_t remote,
                const struct net_key *key, size_t len, struct net_op *op);
     int (*get)(struct peer *peer, void *local, const struct net_mem *mem, uint64_t remote,
                const struct net_key *key, size_t len, struct net_op *op);
 
-    /* Where this processor moves the bytes (caps.cpu_moves), else NULL: several puts or gets at once, 1 to NET_PIECES_MAX of them, done
-     * when it returns. Their bytes appear in any order. 0, or an error class. */
+    /* NULL unless this processor moves the bytes (caps.cpu_moves). Executes 1 to NET_PIECES_MAX puts or gets
+     * before it returns. Their bytes become visible in any order. Returns 0, or an error class. */
     int (*move)(struct peer *peer, bool put, const struct net_piece *pieces, size_t count);
 
-    /* Changes a word of the peer (8 bytes, aligned) and brings back what was there, as get does. Atomic towards other
-     * changes by this adapter only: a processor's atomic instruction may come between. Requests of up to 256 bytes to one peer
-     * are carried out in the order of the calls: a put or get after an addition finds it done, a get after a put finds the
-     * data. */
+    /* Atomic operation on an aligned 8-byte word of the peer; the previous value is stored in *old as by a
+     * get. Atomic only towards operations of the same adapter: a processor's atomic instruction may come
+     * between read and write. Requests of up to 256 bytes to one peer are executed in the order of the calls:
+     * a put or get after an atomic operation sees its result, a get after a put sees the data. */
     int (*atomic)(struct peer *peer, const struct net_atomic *change, uint64_t *old,
                   const struct net_mem *mem, uint64_t remote, const struct net_key *key, struct net_op *op);
 
-    /* The same on memory of this process, by the adapter that peers use; done when it returns. atomic_open, once or more often
-     * before it: 0, or an error with a sentence. */
+    /* Atomic operation on memory of this process, executed by the adapter that peers use; complete when the
+     * call returns. atomic_open must precede it, once or more often: 0, or an error with a message. */
     int (*atomic_open)(struct transport *t);
     int (*atomic_here)(struct transport *t, const struct net_atomic *change, uint64_t *old, void *word,
                        const struct net_key *key);
@@ -240,7 +245,8 @@ struct transport_ops {
     int (*mem_register)(struct transport *t, const void *address, size_t len, struct net_mem *mem,
                         struct net_key *key);
     void (*mem_release)(struct transport *t, struct net_mem *mem);
-    /* The same for one piece of a message, which stays a piece. NULL: memory cannot be registered in pieces. */
+    /* Registers one piece of a larger buffer, without extending it to adjacent cached ranges. NULL: memory
+     * cannot be registered in pieces. */
     int (*mem_register_piece)(struct transport *t, const void *address, size_t len, struct net_mem *mem,
                               struct net_key *key);
 
@@ -253,16 +259,16 @@ struct transport_ops {
     bool (*arm)(struct transport *t);
     void (*disarm)(struct transport *t); /* may be NULL */
 
-    /* NULL but for the transport between processes of a node (net->local). The doorbell of a process of this node, by its rank in
-     * the job. */
+    /* Returns the doorbell of a process of this node, by job rank. NULL except for the transport between
+     * processes of a node (net->local). */
     struct doorbell *(*doorbell)(const struct transport *t, uint32_t rank);
 
-    /* NULL where there are no adapters. The ports of this node, each with the reason why it is used or not;
-     * t is NULL outside of a job that uses the transport. The caller frees *ports. */
+    /* Lists the ports of this node, each with the reason why it is used or not. NULL if the transport has no
+     * adapters. t is NULL outside of a job that uses the transport. The caller frees *ports. */
     int (*ports)(struct transport *t, struct net_port **ports, uint32_t *count);
 };
 
-/* mem_register and mem_release of a transport that reaches all memory of its peers. */
+/* For a transport that can access all memory of its peers without registration. */
 int transport_register_nothing(struct transport *t, const void *address, size_t len, struct net_mem *mem,
                                struct net_key *key);
 void transport_release_nothing(struct transport *t, struct net_mem *mem);

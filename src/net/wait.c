@@ -1,6 +1,6 @@
-/* wait.c: how a rank waits: it polls for a short time, yields while other ranks may need the processor, then
- * sleeps on the doorbell, which every armed transport rings. With more ranks than processors no
- * rank spins.
+/* wait.c: how a rank waits: it polls for a short time, yields if other ranks may need the processor, then
+ * sleeps on the doorbell, which every armed transport rings. If there are more ranks than processors no rank
+ * spins.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -59,7 +59,7 @@ void net_sleep_end(struct net *net)
     atomic_fetch_sub_explicit(&net->doorbell->sleepers, 1, memory_order_relaxed);
 }
 
-/* The futex is shared between processes. */
+/* No FUTEX_PRIVATE_FLAG: processes share the futex. */
 void net_sleep(struct net *net, uint32_t rings, uint64_t at_most_ns)
 {
     const struct timespec limit = {.tv_sec = (time_t)(at_most_ns / 1000000000u),
@@ -82,8 +82,8 @@ static bool needs_record_update(const struct net_waiter *w, uint64_t now)
                         : now - w->begun >= PAGE_PATIENCE_MS * 1000000u;
 }
 
-/* Idle: update the hang-diagnosis record. The clock is read here and not in waits that end
- * soon. */
+/* Called while a waiter is idle: updates the hang-diagnosis record. Only here is the clock read, so that
+ * short waits do not read it. */
 void net_wait_update_idle(struct net *net, struct net_waiter *w, uint64_t now)
 {
     if (w->since == 0)
@@ -101,7 +101,7 @@ void net_wait_update_idle(struct net *net, struct net_waiter *w, uint64_t now)
     }
 }
 
-/* Calls the check for mistakes of the program that would keep this process asleep. */
+/* Lets the upper layers check for mistakes of the program that would keep this process asleep for ever. */
 static void wait_check_program_errors(struct net *net, const struct net_waiter *w, uint64_t now)
 {
     if (now - net->looked < LOOK_NS)
@@ -110,7 +110,7 @@ static void wait_check_program_errors(struct net *net, const struct net_waiter *
     net->look(net->look_arg, w);
 }
 
-/* Releases the lock during sleep: other threads go on. */
+/* Releases the lock during sleep, so that other threads can enter MPI. */
 static void sleep_unlocked(struct net *net, uint32_t rings, uint64_t limit)
 {
     counter_add(&sleeps, 1);
@@ -121,11 +121,10 @@ static void sleep_unlocked(struct net *net, uint32_t rings, uint64_t limit)
         biglock_lock(net->lock);
 }
 
-/* Sleeps until the doorbell rings, unless something arrived while we were arming. While sends wait for room
- * in a peer's ring it is a nap: nobody rings when room appears, or when a peer has written into memory. So it is when a
- * transport reports again and again that something has arrived, and no progress follows: a rank that stays awake for that, and
- * yields between its looks, can keep others from its processor for a minute (seen on Linux 6.18), also the one that it waits
- * for. */
+/* Sleeps until the doorbell rings, unless something arrived while the transports were armed. The sleep is
+ * short (NET_NAP_NS) if an awaited event rings no doorbell: room in a peer's ring, or a write into memory. It
+ * is also short if a transport repeatedly refuses to be armed although no progress follows: a rank that only
+ * yields can keep other ranks, even the awaited one, from its processor (seen on Linux 6.18). */
 static void sleep_on_doorbell(struct net *net, struct net_waiter *w)
 {
     uint32_t before = atomic_load_explicit(&net->doorbell->rings, memory_order_acquire);
@@ -214,7 +213,7 @@ void net_wait_step(struct net *net, struct net_waiter *w)
         idle_dedicated(net, w);
 }
 
-/* Polls the transports in a loop of its own, so that the flag is seen at once. True when it is set. */
+/* Polls the transports in a tight loop, so that the flag is seen at once. True if the flag is set. */
 static inline bool poll_until_flag(struct net *net, const _Atomic int *flag, int burst, struct net_waiter *w)
 {
     struct transport *t = net->transports[0];
@@ -229,7 +228,7 @@ static inline bool poll_until_flag(struct net *net, const _Atomic int *flag, int
             return true;
         if (events > 0 && !list_empty(&net->hooks))
             return false;
-        if (w) /* not in the first burst: on some processors the instruction costs as much as a message */
+        if (w) /* not in the first burst: on some processors pausing takes as long as a message */
             cpu_relax();
     }
     return atomic_load_explicit(flag, memory_order_acquire) != 0;
@@ -246,8 +245,9 @@ static __attribute__((noinline)) void wait_longer(struct net *net, const _Atomic
     net_wait_end(net, &w);
 }
 
-/* The common wait: for one message. The transports are polled in bursts; everything else (messages to oneself, sends
- * that wait for room) gets its turn between them, and schedules of collectives as soon as something has arrived. */
+/* The common wait: for one message. The transports are polled in bursts. Between two bursts net_progress does
+ * all other work (messages to oneself, sends that wait for room); if something has arrived and collective
+ * schedules are active, it does so at once. */
 void net_wait_among(struct net *net, const _Atomic int *flag, const struct request_set *all)
 {
     const bool threads = unlikely(net->lock != NULL);

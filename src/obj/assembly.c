@@ -1,6 +1,5 @@
-/* assembly.c: the tree, the exchange between two groups and the state machine of assembly.h. A state posts
- * messages; when the last of them has completed the next state runs, in the progress call that saw the
- * completion.
+/* assembly.c: implements the tree, the exchange between two groups and the state machine of assembly.h. Each
+ * state posts messages; the completion of the last message runs the next state in the same call of progress.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "obj/assembly.h"
@@ -22,8 +21,9 @@ static size_t words_byte_size(const struct assembly *a)
     return a->nwords * sizeof(uint64_t);
 }
 
-/* The size of a message's head: the number of members of the sender's side (of the other side, going down;
- * 0 going up) or HEAD_FAILED, then the words. */
+/* Bytes of a message header: one 64-bit number, then the words. The number is HEAD_FAILED | error class,
+ * or a group size: of the own group between leaders, of the remote group from parent to child, 0 from
+ * child to parent. */
 static size_t head_byte_size(const struct assembly *a)
 {
     return sizeof(uint64_t) + words_byte_size(a);
@@ -39,14 +39,15 @@ static int32_t member_number(const struct assembly *a, int rank)
     return a->gang.numbers ? a->gang.numbers[rank] : rank;
 }
 
-/* Places [place, place + span) are the subtree of this place. */
+/* Number of tree positions in the subtree of `place`: consecutive positions that begin with `place`. */
 static int subtree_span(int place, int size)
 {
     int64_t reach = place ? place & -place : size;
     return (int)MIN(reach, (int64_t)size - place);
 }
 
-/* Children of a place are place + bit, for every bit below its lowest one. */
+/* The children of `place` are place + b for every power of two b below the returned limit (the lowest set
+ * bit of `place`; `size` at the root). */
 static int first_child_limit(int place, int size)
 {
     return place ? place & -place : size;
@@ -149,7 +150,7 @@ static void assembly_gather(struct assembly *a)
     a->state = GATHERED;
 }
 
-/* In place of the number: the sender's side has failed, with the error in the other bits. */
+/* Flag in the first word of a header: the sender's side has failed. The low 16 bits are the error class. */
 #define HEAD_FAILED (1ull << 63)
 
 static void fill_head(struct assembly *a, uint64_t n)
@@ -158,7 +159,7 @@ static void fill_head(struct assembly *a, uint64_t n)
     memcpy(a->head + sizeof(n), a->words, words_byte_size(a));
 }
 
-/* Reads the head of a message. Returns false, with the error set, if the sender has failed. */
+/* Parses a message header. Returns false, with a->error set, if the sender has failed. */
 static bool parse_head(struct assembly *a, const char *head)
 {
     uint64_t n;
@@ -171,7 +172,8 @@ static bool parse_head(struct assembly *a, const char *head)
     return false;
 }
 
-/* Combines the children's messages into `up`. Returns false, with the error set, if one of them has failed. */
+/* Combines the children's messages into `up`, the message to the parent. Returns false, with a->error set,
+ * if a child has failed. */
 static bool assembly_combine_children(struct assembly *a)
 {
     int size = a->gang.members->size;
@@ -242,7 +244,7 @@ static bool allocate_records(struct assembly *a)
     return a->records != NULL;
 }
 
-/* Reorders the leader's records by rank: places are ranks rotated by the leader's own rank. */
+/* Copies the records from tree order to rank order: tree position = (rank - leader) mod size. */
 static void records_by_rank(struct assembly *a)
 {
     size_t size = (size_t)a->gang.members->size, leader = (size_t)a->gang.leader, each = a->record_size;
@@ -303,9 +305,9 @@ static void assembly_spread(struct assembly *a)
     send_result_head(a, a->record_size > 0);
 }
 
-/* In MPI_Comm_create_group a receive fails only if its own sender has died: the parent in the tree may
- * live, and waits. It is notified and answers as always, so that no message is left for a later call with
- * the same tag. */
+/* True if the parent still waits for this process. In MPI_Comm_create_group a receive fails only if its
+ * own sender has died, so a live parent is not notified of deaths in this subtree. It must receive a
+ * failure message and answer it; otherwise a message would remain for a later call with the same tag. */
 static bool parent_waits(const struct assembly *a)
 {
     return a->gang.numbers && a->up && a->place > 0 && a->state <= GATHERED;
@@ -316,14 +318,14 @@ static void give_up_to_parent(struct assembly *a)
     const int parent = a->place & (a->place - 1);
     fill_head(a, HEAD_FAILED | (uint16_t)a->error);
     memcpy(a->up, a->head, sizeof(uint64_t));
-    a->error = 0; /* the parent returns one */
+    a->error = 0; /* the parent's answer sets it again */
     tree_send(a, parent, a->up, sizeof(uint64_t));
     tree_receive(a, parent, a->head, head_byte_size(a));
     a->state = DOWN_HEAD;
 }
 
-/* Fails the exchange and notifies the processes that wait for this one: they are alive and would not learn
- * of a death on the other side. */
+/* Fails the exchange and notifies the children and the remote leader that wait for this process: their
+ * receives do not fail by themselves, since this process is alive. */
 static void fail_exchange(struct assembly *a)
 {
     const bool other_side_waits =

@@ -1,6 +1,6 @@
 /* attr.c: keyvals and the sets of attributes behind attr.h. A keyval lives as long as an attribute uses it,
  * also after the user freed it. A user's function runs with the lock dropped and may change the very set that
- * is being walked, so places in a set are looked up again after every such call.
+ * is being walked, so the position of an attribute is looked up again after every such call.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "obj/attr.h"
@@ -15,13 +15,13 @@
 #include "obj/error.h"
 #include "obj/proc.h"
 
-#define KEYVAL_BASE 0x10000 /* above everything the ABI predefines */
+#define KEYVAL_BASE 0x10000 /* above all keyvals that the ABI predefines */
 
 struct keyval {
     enum attr_kind kind;
     int id;
-    int refs;   /* the user's handle, and every attribute */
-    bool freed; /* by the user */
+    int refs;   /* number of attributes with this keyval, + 1 until the user frees it */
+    bool freed; /* the user called MPI_*_free_keyval */
     void (*copy)(void);
     void (*del)(void);
     void *extra;
@@ -30,12 +30,12 @@ struct keyval {
 struct attribute {
     struct keyval *keyval;
     void *value;
-    bool deleting; /* its delete function runs */
+    bool deleting; /* the delete function of this attribute is running */
 };
 
 struct attr_set {
     int count, capacity;
-    struct attribute *list; /* in the order in which they were set */
+    struct attribute *list; /* attributes in the order in which they were set */
 };
 
 /* The ABI's constants for "no copy", "plain copy" and "no delete function". */
@@ -134,8 +134,7 @@ int attr_keyval_free(struct proc *p, enum attr_kind kind, int *keyval)
     struct keyval *k = keyval_find(p, kind, *keyval);
     if (!k)
         return bad_keyval(*keyval);
-    if (!k->freed) { /* a second free through a copy of the number does nothing while attributes hold the
-                        keyval */
+    if (!k->freed) { /* freeing the number twice has no effect while attributes use the keyval */
         k->freed = true;
         keyval_release(p, k);
     }
@@ -206,7 +205,8 @@ static int call_copy(const struct keyval *k, void *handle, void *value, void **c
     }
 }
 
-/* Runs the delete function of one attribute and then removes it; the function can still read the attribute. */
+/* Runs the delete function of one attribute and then removes it; the function can still read the
+ * attribute. */
 static int remove_attribute(struct proc *p, void *handle, struct attr_set **set, struct attribute *a)
 {
     struct keyval *k = a->keyval;
@@ -324,7 +324,7 @@ int attr_copy_all(struct proc *p, void *handle, struct attr_set *from, struct at
         *out = NULL;
         return MPI_SUCCESS;
     }
-    /* A snapshot, each keyval held: the functions may change the set. */
+    /* Iterate over a snapshot with a reference to every keyval: a copy function may change the set. */
     struct attribute *list = malloc((size_t)count * sizeof(*list));
     if (!list)
         return err_set(MPI_ERR_NO_MEM, "out of memory: cannot copy attributes");

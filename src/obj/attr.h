@@ -1,5 +1,5 @@
 /* attr.h: attributes cached on communicators, datatypes and windows: keyvals, values, and when the user's
- * copy and delete functions run. Those run with the big lock dropped, since they may call MPI.
+ * copy and delete functions run. User functions run without the big lock, since they may call MPI.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_OBJ_ATTR_H
@@ -28,12 +28,13 @@ int attr_get(struct proc *p, enum attr_kind kind, struct attr_set *set, int keyv
              bool *found);
 int attr_delete(struct proc *p, enum attr_kind kind, void *handle, struct attr_set **set, int keyval);
 
-/* For dup: runs the copy functions of `from` (whose owner is `handle`). On an error what was copied is
- * deleted again, *out stays NULL and the user function's code is returned. `from` may be NULL. */
+/* For dup: runs the copy functions of `from` (whose owner is `handle`). On an error the copied attributes
+ * are deleted, *out stays NULL and the user function's code is returned. `from` may be NULL. */
 int attr_copy_all(struct proc *p, void *handle, struct attr_set *from, struct attr_set **out);
 
-/* For free: runs the delete functions, latest attribute first (MPI-5.0, 11.2.4 wants it for MPI_COMM_SELF),
- * and frees the set. On an error the attributes not yet deleted stay and the object must stay too. */
+/* For free: runs the delete functions, latest attribute first (MPI-5.0, 11.2.4 requires this for
+ * MPI_COMM_SELF), and frees the set. On an error the attributes not yet deleted stay and the object must
+ * stay too. */
 int attr_delete_all(struct proc *p, void *handle, struct attr_set **set);
 
 #endif

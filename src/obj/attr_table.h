@@ -10,8 +10,8 @@ struct proc;
 
 struct attr_table {
     int count, capacity;
-    struct keyval **keyvals; /* NULL where one was freed */
-    /* Users get pointers to these. */
+    struct keyval **keyvals; /* NULL: a freed keyval */
+    /* Values of the predefined attributes; MPI_Comm_get_attr returns pointers to them. */
     int tag_ub, host, io, wtime_is_global, appnum, universe_size, last_used_code, ft;
 };
 

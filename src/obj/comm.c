@@ -1,5 +1,5 @@
-/* comm.c: communicators as objects: creating one from its groups and context ids, finding peers, and freeing
- * it when its last user (a handle, a request, an internal parent) is gone.
+/* comm.c: creates communicators from groups and context ids, finds peers, and frees a communicator with its
+ * last reference (of a handle, a request or a parent).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "obj/comm.h"
@@ -15,7 +15,7 @@
 #include "obj/info.h"
 #include "obj/topo.h"
 
-/* Finds out whether a member belongs to another job. Returns an error if that job has disconnected. */
+/* Sets *found if a member belongs to another job. Returns an error if that job has disconnected. */
 static int comm_find_remote_jobs(struct proc *p, const struct group *g, bool *found)
 {
     for (int i = 0; g && i < g->size; i++) {
@@ -150,8 +150,8 @@ int comm_peer_connect(struct comm *c, int rank, struct peer **out)
     return rc;
 }
 
-/* The sender of an envelope, or NULL. Contexts for creating communicators and for partitioned messages use
- * numbers of their own as sources, which are not ranks: NULL for them. */
+/* Returns the peer that sent a message with this envelope, or NULL. On contexts for communicator creation
+ * and for partitioned messages the source field is not a rank, so the result is NULL. */
 struct peer *comm_find_sender(void *proc, struct envelope env)
 {
     struct proc *p = proc;

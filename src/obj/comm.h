@@ -22,12 +22,10 @@ struct comm {
     int rank;         /* of this process in the local group */
     int size;         /* of the local group */
     struct group *group;
-    struct group *remote; /* intercommunicator: the other side, else NULL */
-    struct peer *
-        *peers;      /* by rank in the group that messages go to (remote if there is one); NULL until used */
-    uint32_t handle; /* predefined value, or 0 */
-    struct comm
-        *local_comm; /* intercommunicator: intracommunicator of the local group, for its collectives */
+    struct group *remote;    /* intercommunicator: the other side, else NULL */
+    struct peer **peers;     /* by rank in the remote group if there is one, else in group; NULL until used */
+    uint32_t handle;         /* handle value of a predefined communicator, else 0 */
+    struct comm *local_comm; /* intercommunicator: for collectives within the local group */
     struct errhandler *errhandler;
     struct attr_set *attrs;
     struct info *info;
@@ -37,27 +35,26 @@ struct comm {
     struct comm_fault *fault;         /* NULL: no member has died and it was not revoked (obj/fault.h) */
     int broken;                       /* the error class that collectives return; 0: none */
     uint32_t agreements;              /* number of agreements on this communicator so far (src/ft) */
-    uint32_t
-        coll_sequence[3];    /* collectives so far: blocking, nonblocking, persistent ones (enum coll_form) */
-    struct session *session; /* whose process set the communicator is derived from, else NULL */
-    struct bsend_pool *bsend;       /* buffer attached to this communicator */
-    char name[MPI_MAX_OBJECT_NAME]; /* the user's; empty until set */
+    uint32_t coll_sequence[3];        /* numbers of collective calls so far, by enum coll_form */
+    struct session *session;  /* session whose process set the communicator is derived from, else NULL */
+    struct bsend_pool *bsend; /* buffer attached to this communicator */
+    char name[MPI_MAX_OBJECT_NAME]; /* set by MPI_Comm_set_name, else empty */
     char label[64];                 /* its origin in error messages: "dup of MPI_COMM_WORLD" */
-    uint32_t create_sequence;       /* communicators created from this one so far: the next tag */
+    uint32_t create_sequence;       /* communicators created from this one; tag of the next creation */
     bool owns_context;              /* its context id is released with the communicator */
-    bool messages_may_follow;       /* ... to be retired: messages on it may arrive later (epoch.h) */
+    bool messages_may_follow;       /* messages may still arrive: retire the context id (epoch.h) */
     bool guests;                    /* has members of other jobs (net/guest.h) */
 };
 
 /* True if the death of a member does not end the job: with mpiexec -enable-recovery, and in communicators
- * of several jobs, where each job may have been started with it or without. All members of a communicator
- * get the same answer. */
+ * of several jobs, where each job may have been started with it or without. The result is the same at all
+ * members. */
 static inline bool comm_outlives_deaths(const struct comm *c)
 {
     return c->proc->net->lost || c->guests;
 }
 
-/* MPI_ERR_COMM for an intercommunicator. */
+/* Returns MPI_ERR_COMM for an intercommunicator. */
 int comm_check_intra(const struct comm *c);
 
 /* The number of ranks that messages can be addressed to. */
@@ -66,9 +63,9 @@ static inline int comm_peers(const struct comm *c)
     return c->remote ? c->remote->size : c->size;
 }
 
-/* Allocates a communicator with its groups, without a context. References are taken over, also on failure. */
+/* Allocates a communicator without a context. Takes ownership of the groups, also on failure. */
 int comm_alloc(struct proc *p, struct group *group, struct group *remote, struct comm **out);
-/* Assigns the context numbers; an intercommunicator takes a second one for its private local communicator. */
+/* Assigns the context numbers; an intercommunicator needs two (one for local_comm). */
 int comm_activate(struct comm *c, const uint32_t ids[2]);
 static inline struct comm *comm_retain(struct comm *c)
 {
@@ -84,7 +81,7 @@ static inline const char *comm_label(const struct comm *c)
 }
 void comm_set_label(struct comm *c, const char *how, const struct comm *parent);
 
-/* Declares the context in use, so that messages on it are found to belong to this communicator. */
+/* Registers the context, so that messages with it are assigned to this communicator. */
 void comm_set_context(struct comm *c, uint32_t context_id);
 
 int comm_peer_connect(struct comm *c, int rank, struct peer **out);
@@ -92,7 +89,7 @@ int comm_peer_connect(struct comm *c, int rank, struct peer **out);
 /* The sender of messages with this envelope (queried by p2p for large receives), or NULL. */
 struct peer *comm_find_sender(void *proc, struct envelope env);
 
-/* The peer behind a valid rank (not MPI_PROC_NULL): one load once it has been used. */
+/* Returns the peer of a valid rank (not MPI_PROC_NULL); a single load after the first use. */
 static inline int comm_get_peer(struct comm *c, int rank, struct peer **out)
 {
     struct peer *peer = c->peers[rank];
@@ -103,7 +100,7 @@ static inline int comm_get_peer(struct comm *c, int rank, struct peer **out)
     return comm_peer_connect(c, rank, out);
 }
 
-/* The envelope of a point-to-point message and that of internal collective traffic. */
+/* Envelopes of point-to-point messages and of messages inside collectives. */
 static inline struct envelope comm_envelope(const struct comm *c, int source, int tag)
 {
     return (struct envelope){.context = c->context, .source = source, .tag = tag};

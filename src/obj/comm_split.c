@@ -1,5 +1,5 @@
-/* comm_split.c: MPI_Comm_split on both kinds of communicators: every process receives all colours and keys and
- * finds its own group by sorting.
+/* comm_split.c: MPI_Comm_split on both kinds of communicators: every process receives all colours and keys
+ * and finds its own group by sorting.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "obj/comm_split.h"

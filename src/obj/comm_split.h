@@ -1,4 +1,4 @@
-/* comm_split.h: the part of splitting that both splits share.
+/* comm_split.h: the last step of MPI_Comm_split and MPI_Comm_split_type.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_OBJ_COMM_SPLIT_H
@@ -10,9 +10,9 @@ struct split_record {
     int32_t color, key;
 };
 
-/* Makes the communicator of those whose record has this colour, by key, then by rank. `records` has the own
- * group and then the remote one, if any. Nothing is made for MPI_UNDEFINED, nor where the other side of an
- * intercommunicator has nobody of this colour. */
+/* Creates the communicator of the processes whose record has this colour, ordered by key, then by rank.
+ * `records` lists the local group, then the remote group of an intercommunicator. Creates nothing for
+ * MPI_UNDEFINED or if no process of the remote group has this colour. */
 int split_build_comm(struct creation *c, const struct split_record *records, int color);
 
 #endif

@@ -1,6 +1,6 @@
-/* comm_split_type.c: MPI_Comm_split_type: by shared memory, by a kind of hardware that the program names or the
- * next smaller one, or by process set. Every process reports where it is bound at each level of the machine;
- * the rest is a split.
+/* comm_split_type.c: MPI_Comm_split_type: by shared memory, by a kind of hardware that the program names, by
+ * the next smaller resource, or by process set. Every process contributes the resources to which it is bound;
+ * colours are computed from them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -16,8 +16,8 @@
 struct place_record {
     struct split_record split;
     int32_t type;
-    int32_t level;                  /* of the hardware that decides, -1 when none does */
-    int32_t place[HARDWARE_LEVELS]; /* which one at each level, -1 when not bound to one */
+    int32_t level;                  /* hardware level that determines the colour; -1: none */
+    int32_t place[HARDWARE_LEVELS]; /* number of the resource at each level; -1: not bound to one */
 };
 _Static_assert(sizeof(struct place_record) <= sizeof(((struct creation *)0)->record), "the record fits");
 
@@ -53,7 +53,7 @@ static int build_split_type(struct creation *c)
     int level = find_dividing_level(all, n);
     for (int i = 0; i < n; i++) {
         records[i] = all[i].split;
-        /* Unguided: the next smaller piece of the machine, if that is a real part of this communicator. */
+        /* MPI_COMM_TYPE_HW_UNGUIDED: split at the next smaller resource, if it divides this communicator. */
         if (all[i].type == MPI_COMM_TYPE_HW_UNGUIDED)
             records[i].color = level < 0 || all[i].place[level] < 0 ? MPI_UNDEFINED : all[i].place[level];
     }
@@ -65,7 +65,8 @@ static int build_split_type(struct creation *c)
     return rc;
 }
 
-/* The colour for a split by an info key that names a kind of hardware: the resource that this process is bound to. */
+/* The colour for a split by an info key that names a kind of hardware: the resource that this process is
+ * bound to. */
 static int hardware_color(struct place_record *r, const char *kind)
 {
     r->level = kind ? hardware_level(kind) : -1;
@@ -101,7 +102,7 @@ static int choose_color(struct comm *parent, int type, struct info *info, struct
     return err_set(MPI_ERR_ARG, "split_type is %d, which is not one of MPI_COMM_TYPE_...", type);
 }
 
-/* Makes resource numbers of different jobs different: they are counted within a job. */
+/* Resource numbers are unique only within a job: hash them together with the id of the job. */
 static void split_separate_worlds(const struct proc *p, int32_t *place)
 {
     for (int i = 0; i < HARDWARE_LEVELS; i++)

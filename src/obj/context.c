@@ -1,4 +1,4 @@
-/* context.c: the mask of free context ids and the agreement described in context.h.
+/* context.c: implements the mask of free context ids and the agreement on ids (context.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "obj/context.h"
@@ -10,10 +10,10 @@
 #include "obj/comm.h"
 #include "obj/epoch.h"
 
-/* The first word of every round. */
+/* Bits of the first word in every round of the agreement. */
 #define CAN_CONTINUE 1u /* the sender has not failed */
 #define NO_CLAIMS \
-    2u /* the sender has claimed no ids that it may give back: ids that are not free are in use */
+    2u /* the sender has no tentative claims: all its ids that are not free belong to communicators */
 #define IDS_CLAIMED 4u /* in the second round: the sender has claimed the ids */
 
 _Static_assert(sizeof(((struct proc *)0)->context_mask) == CONTEXT_WORDS * sizeof(uint64_t),
@@ -63,7 +63,7 @@ bool context_pick_ids(const uint64_t *mask, int first_word, int last_word, uint3
     uint32_t words = (uint32_t)(last_word - first_word), bits = 64 * words;
     int found = 0;
     start %= bits;
-    /* One iteration more than words: the bits before `start` in its word come last. */
+    /* One extra iteration: the bits below `start` in the first word are searched last. */
     for (uint32_t i = 0; i <= words && found < wanted; i++) {
         uint32_t word = (start / 64 + i) % words;
         uint64_t set = mask[(uint32_t)first_word + word];
@@ -78,8 +78,9 @@ bool context_pick_ids(const uint64_t *mask, int first_word, int last_word, uint3
     return found == wanted;
 }
 
-/* The bit from which to search for shared ids. Leaders draw it at random and the others accept any:
- * concurrent creations then seldom choose the same ids, and if they do, they differ in the next attempt. */
+/* Returns the first bit to search for shared ids. Leaders choose it at random, other processes accept any
+ * value: concurrent creations then seldom choose the same ids, and if so, choose different ids in the next
+ * attempt. */
 static uint64_t context_choose_start(const struct agreement *g)
 {
     const struct gang *gang = &g->round.gang;
@@ -148,7 +149,7 @@ static void first_round_over(struct assembly *a)
         g->others = a->others;
     }
     g->others = MAX(g->others, a->others);
-    a->record_size = 0; /* once is enough */
+    a->record_size = 0; /* further rounds need not gather the records again */
     if (a->error || g->local_error) {
         agreement_conclude(g, g->local_error ? g->local_error : a->error);
     } else if (!(g->words[0] & CAN_CONTINUE)) {

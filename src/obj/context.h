@@ -16,14 +16,15 @@
 #include "obj/assembly.h"
 
 #define CONTEXT_WORDS        64
-#define CONTEXT_SINGLE_WORDS 48 /* of them for one agreement at a time */
+#define CONTEXT_SINGLE_WORDS 48 /* words of the exclusive part: for one agreement at a time */
 #define CONTEXT_IDS          (64 * CONTEXT_WORDS)
 
-/* Ids that are never agreed on. BOOTSTRAP carries creations that have no parent communicator. */
+/* Reserved ids. BOOTSTRAP is for creations without a parent communicator. */
 enum { CONTEXT_ID_WORLD, CONTEXT_ID_SELF, CONTEXT_ID_BOOTSTRAP, CONTEXT_ID_PARENT, CONTEXT_IDS_RESERVED };
 
-/* A number is epoch * CONTEXT_IDS + id. A context on the wire is twice that, for point-to-point, or one
- * more, for collectives; its highest bit: it belongs to no communicator (p2p/partitioned.h). */
+/* A context number is epoch * CONTEXT_IDS + id. The context in a message is 2 * number for point-to-point,
+ * 2 * number + 1 for collectives. Its highest bit marks contexts without a communicator
+ * (p2p/partitioned.h). */
 #define CONTEXT_EPOCHS (1u << 18)
 _Static_assert(2ull * CONTEXT_EPOCHS * CONTEXT_IDS == 1ull << 31, "a context has 31 bits");
 static inline uint32_t context_of_id(uint32_t number)
@@ -44,27 +45,26 @@ void context_add_epoch(uint32_t *ids, int n, uint64_t epoch);
 /* The communicator that this context belongs to, or NULL. */
 struct comm *comm_of_context(const struct proc *p, uint64_t context);
 
-/* Pure parts. Picks `wanted` ids that are set in mask[first_word .. last_word), looking from bit `start` on
- * and round to the front again; false when there are not that many. */
+/* Picks `wanted` ids whose bits are set in mask[first_word .. last_word), searching from bit `start` and
+ * wrapping around. Returns false if there are fewer. */
 bool context_pick_ids(const uint64_t *mask, int first_word, int last_word, uint32_t start, int wanted,
                       uint32_t *ids);
 
 struct agreement {
-    struct assembly
-        round;       /* the caller fills gang, record and record_size; records come back with the result */
-    int wanted;      /* 1 or 2 ids */
-    int local_error; /* in: an error of this process, which ends the agreement at all processes */
-    uint32_t ids[2]; /* out: numbers */
-    int error;       /* out: an error class */
+    struct assembly round; /* in: gang, record, record_size; out: records */
+    int wanted;            /* number of ids to agree on: 1 or 2 */
+    int local_error;       /* in: an error of this process, which ends the agreement at all processes */
+    uint32_t ids[2];       /* out: context numbers */
+    int error;             /* out: an error class */
     void (*done)(struct agreement *g); /* runs once, possibly before agreement_start returns */
 
     /* Private. */
     uint64_t
         words[3 + CONTEXT_WORDS]; /* flags, first bit to search for shared ids, mask of free ids, epoch */
     bool single;                  /* this process offers the exclusive part of its mask */
-    bool claimed;                 /* ids[] are taken from the mask of this process */
+    bool claimed;                 /* ids[] are marked as used in the mask of this process */
     bool offered_all;             /* in the last round every process offered all its free ids */
-    char *records;                /* of the first round */
+    char *records;                /* gathered in the first round */
     int others;
 };
 

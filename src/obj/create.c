@@ -1,4 +1,4 @@
-/* create.c: the machine behind create.h, and the makers whose group is known beforehand: dup, create,
+/* create.c: the state machine of create.h, and the constructors whose group is known beforehand: dup, create,
  * create_group, create_from_group.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -19,7 +19,7 @@
 static void creation_release(struct request *r)
 {
     struct creation *c = container_of(r, struct creation, request);
-    if (r->error && c->made) { /* a duplicate that came to nothing: its attributes were copied already */
+    if (r->error && c->made) { /* failed MPI_Comm_dup: the attributes have already been copied */
         attr_delete_all(c->made->proc, comm_handle(c->made), &c->made->attrs);
         comm_release(c->made);
     }
@@ -96,7 +96,8 @@ static void on_creation_agreed(struct agreement *g)
         error = c->build(c);
         bool used = !error && c->made;
         for (int i = 0; i < g->wanted && !used; i++)
-            (error ? context_retire : context_id_put)(p, g->ids[i]); /* others may speak on it */
+            /* after an error the ids are retired, since other processes may already send on them */
+            (error ? context_retire : context_id_put)(p, g->ids[i]);
     }
     free(g->round.records);
     free(g->round.gang.numbers);
@@ -149,8 +150,7 @@ int creation_make(struct creation *c, struct group *group, struct group *remote)
     return MPI_SUCCESS;
 }
 
-/* Builds the communicator of a group that is known before the agreement; processes outside of it get
- * MPI_COMM_NULL. */
+/* Builds the communicator of a group known before the agreement; MPI_COMM_NULL for other processes. */
 static int build_for_group(struct creation *c)
 {
     if (c->group->rank == MPI_UNDEFINED)
@@ -185,7 +185,7 @@ static int dup_prepare(struct comm *parent, struct info *info, struct comm **out
     return MPI_SUCCESS;
 }
 
-/* A failure here must not leave the other processes waiting: it goes into the agreement and fails for all. */
+/* A local failure is passed to the agreement and fails the call at all processes, so that none waits. */
 int comm_dup_start(struct comm *parent, struct info *info, struct creation **out)
 {
     struct creation *c;
@@ -206,7 +206,7 @@ int comm_dup(struct comm *parent, struct info *info, struct comm **out)
     return rc ? rc : creation_wait(c, out, NULL);
 }
 
-/* The ranks of the group's members in the parent are written to `places`, unless that is NULL. */
+/* Checks that all members are in the parent; writes their ranks there to `places` (may be NULL). */
 static int check_subgroup(const struct comm *parent, const struct group *group, int32_t *places)
 {
     struct group_index index;
@@ -235,8 +235,7 @@ int comm_create_group(struct comm *parent, struct group *group, int tag, struct 
         free(places);
         return rc;
     }
-    /* The user's tag with the sign bit is a tag that nobody else uses, except where that would be the
-     * wildcard. */
+    /* Set the sign bit: nothing else on this context uses negative tags. INT_MAX replaces MPI_ANY_TAG. */
     int own_tag = (int)((uint32_t)tag | 0x80000000u);
     if (own_tag == MPI_ANY_TAG)
         own_tag = INT_MAX;
@@ -247,13 +246,13 @@ int comm_create_group(struct comm *parent, struct group *group, int tag, struct 
         free(places);
         return rc;
     }
-    c->agree.round.gang.numbers = places; /* the parent may see several groups under one tag */
+    c->agree.round.gang.numbers = places; /* groups of one parent may use one tag at once */
     c->parent = comm_retain(parent);
     c->group = group_retain(group);
     return creation_run(c, out);
 }
 
-/* The other side's new group: the records tell which of its processes belong to it, and in which order. */
+/* Builds the remote group: places[i] is the new rank of process i of `from`, or -1. */
 static int group_from_places(const struct group *from, const int32_t *places, uint32_t me, struct group **out)
 {
     uint32_t *table = malloc(((size_t)from->size + 1) * sizeof(*table));
@@ -305,7 +304,7 @@ int comm_create(struct comm *parent, struct group *group, struct comm **out)
 
 static int creation_quiesced(struct creation *c)
 {
-    return MPI_SUCCESS; /* the ids agreed on go back at once */
+    return MPI_SUCCESS; /* on_creation_agreed() frees the agreed ids */
 }
 
 int comm_quiesce(struct comm *comm)

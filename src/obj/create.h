@@ -1,4 +1,4 @@
-/* create.h: making communicators. All functions use the same small state machine: fill in who takes part,
+/* create.h: communicator creation. All functions use the same small state machine: fill in the participants,
  * start an agreement on context ids (which gathers a record from every participant when needed), and build
  * the communicator when it is complete. The blocking calls wait for the request that the nonblocking ones
  * return.
@@ -15,13 +15,13 @@ struct creation {
     struct agreement agree;
     struct request request;
     struct comm *parent;              /* retained; NULL when there is none */
-    struct comm *made;                /* the result; NULL stands for MPI_COMM_NULL */
+    struct comm *made;                /* the new communicator; NULL means MPI_COMM_NULL */
     struct group *group;              /* of the new communicator, when known beforehand; retained */
     struct errhandler *errhandler;    /* of the new communicator when there is no parent */
-    const char *how;                  /* for its label: "dup of" */
-    int (*build)(struct creation *c); /* sets made, or leaves it NULL */
+    const char *how;                  /* origin for the label of the new communicator: "dup of" */
+    int (*build)(struct creation *c); /* sets c->made or leaves NULL */
     _Alignas(8) int32_t record[26];
-    bool mixed; /* an intercommunicator between worlds: to be tried again, with cards (inter.c) */
+    bool mixed; /* groups of different jobs: repeat with process descriptors (inter.c) */
 };
 
 /* Opens a creation in which all processes of `parent` take part (both sides of an intercommunicator). */
@@ -30,21 +30,21 @@ int creation_open(struct comm *parent, const char *how, int (*build)(struct crea
 /* Opens a creation among `members`, over a context and tag that only this creation uses. */
 int creation_open_among(struct proc *p, struct group *members, uint32_t context, int tag, const char *how,
                         int (*build)(struct creation *c), struct creation **out);
-/* The same without a parent communicator: identified by the user's string, on a context reserved for that. */
+/* Opens a creation without a parent communicator. Its messages use a tag made from the string. */
 int creation_open_from(struct proc *p, struct group *members, const char *stringtag,
                        struct errhandler *errhandler, int (*build)(struct creation *c),
                        struct creation **out);
 int stringtag_hash(const struct net *net, const char *stringtag,
-                   const struct group *members); /* a tag; members may be NULL */
+                   const struct group *members); /* returns a tag; members may be NULL */
 void creation_start(struct creation *c);
 /* The creation behind a request, or NULL. */
 const struct creation *creation_from_request(const struct request *r);
-/* After creation_start: waits and frees. mixed: receives c->mixed; may be NULL. */
+/* Waits for the result after creation_start() and frees the creation. Sets *mixed (may be NULL). */
 int creation_wait(struct creation *c, struct comm **out, bool *mixed);
 /* Starts, waits and frees. */
 int creation_run(struct creation *c, struct comm **out);
 
-/* Builds from the ids agreed on; group references are taken over. */
+/* Creates c->made with the agreed context ids. Takes ownership of the group references, also on failure. */
 int creation_make(struct creation *c, struct group *group, struct group *remote);
 
 /* The constructors. Results are NULL where the standard has MPI_COMM_NULL. */
@@ -63,7 +63,7 @@ int intercomm_create_from_groups(struct proc *p, struct group *local, int local_
                                  struct errhandler *errhandler, struct comm **out);
 int intercomm_merge(struct comm *inter, bool high, struct comm **out);
 
-/* Waits until all processes of the communicator have called it. */
+/* Barrier: returns when all processes of the communicator have called it. */
 int comm_quiesce(struct comm *c);
 
 #endif

@@ -45,7 +45,7 @@ int comm_create_from_group(struct proc *p, struct group *group, const char *stri
                            struct errhandler *errhandler, struct comm **out)
 {
     *out = NULL;
-    if (group->size == 0) /* MPI_COMM_NULL comes of MPI_GROUP_EMPTY */
+    if (group->size == 0) /* MPI_GROUP_EMPTY yields MPI_COMM_NULL */
         return MPI_SUCCESS;
     struct creation *c;
     int rc = creation_open_from(p, group, stringtag, errhandler, build_from_group, &c);

@@ -1,6 +1,7 @@
 /* dims.c: MPI_Dims_create, exactly: among all products of k factors that equal a number, the one whose
  * largest and smallest factor differ least, and among those the one with the largest smallest factor, then
- * the largest second smallest, and so on. A search over divisors, cut off wherever it can no longer win.
+ * the largest second smallest, and so on. A depth-first search over divisors that prunes branches without a
+ * better result.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
@@ -13,7 +14,7 @@
 
 /* No int has more divisors than this (2095133040 has 1600). */
 #define DIVISORS_MAX 1600
-/* A product of more than 31 factors above 1 is no int: the rest are ones. */
+/* An int has at most 30 prime factors: all further dimensions are 1. */
 #define FACTORS_MAX 32
 
 struct search {
@@ -59,7 +60,8 @@ static void search_record_best(struct search *s)
     }
 }
 
-/* True if `left` factors between `largest` minus the best gap and `largest` cannot have the product `rest`. */
+/* True if `left` factors between `largest` minus the best gap and `largest` cannot have the product
+ * `rest`. */
 static bool search_cannot_succeed(const struct search *s, int64_t largest, int left, int64_t rest)
 {
     int64_t least = largest - s->best_gap;
@@ -79,11 +81,11 @@ static void search_choose_factors(struct search *s, int depth, int rest)
     }
     for (int i = 0; i < s->ndivisors && s->divisors[i] <= cap && s->best_gap > 0; i++) {
         int d = s->divisors[i];
-        if (rest % d ||
-            compare_power(d, left, rest) < 0) /* no divisor, or too small for the others to catch up */
+        /* d is not a divisor, or d^left < rest although later factors are at most d */
+        if (rest % d || compare_power(d, left, rest) < 0)
             continue;
         bool lost = search_cannot_succeed(s, depth ? s->chosen[0] : d, left - 1, rest / d);
-        if (lost && depth == 0) /* and a larger first factor loses all the more */
+        if (lost && depth == 0) /* larger first factors cannot succeed either */
             return;
         if (lost)
             continue;

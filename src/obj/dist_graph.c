@@ -86,8 +86,8 @@ static int check_edges(const struct comm *c, const char *what, int64_t n, const 
     return MPI_SUCCESS;
 }
 
-/* The user's weights as topology_dist has them: NULL if the graph is unweighted. A null pointer may be an
- * empty list. */
+/* Converts user weights for topology_dist(): NULL for an unweighted graph, MPI_WEIGHTS_EMPTY for a null
+ * pointer (an empty list). */
 static const int *weights_or_null(const int *weights)
 {
     return weights == MPI_UNWEIGHTED ? NULL : weights ? weights : MPI_WEIGHTS_EMPTY;
@@ -156,7 +156,7 @@ static int graph_collect_edges(struct comm *c, int n, const int *sources, const 
     return rc;
 }
 
-/* Receives every message that has arrived. */
+/* Receives every edge message that has arrived. */
 static int receive_arrived_ends(struct comm *c, int tag, struct ends *mine)
 {
     struct p2p *p2p = c->proc->p2p;

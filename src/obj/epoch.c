@@ -1,4 +1,4 @@
-/* epoch.c: see epoch.h.
+/* epoch.c: retires context ids and frees them again with a higher epoch (epoch.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "obj/epoch.h"
@@ -9,12 +9,13 @@
 #include "base/err.h"
 #include "p2p/fault.h"
 
-/* So few free ids, of those for one agreement at a time and of the others, that it is time to use old ones again. */
+/* Retired ids become free again if fewer than FEW_SINGLE ids for one agreement at a time, or fewer than
+ * FEW_SHARED other ids, are free. */
 #define FEW_SINGLE (64 * CONTEXT_SINGLE_WORDS / 4)
 #define FEW_SHARED (64 * (CONTEXT_WORDS - CONTEXT_SINGLE_WORDS) / 4)
-#define MANY       256 /* ids that wait: each time costs an epoch */
+#define MANY       256 /* retired ids to free at once, at least: every time uses up one epoch */
 
-/* By id: the first epoch that this process has not seen the end of; and which ids wait. */
+/* waiting: bit mask of retired ids. first[id]: lowest epoch in which this process may reuse the id. */
 struct context_epochs {
     uint64_t waiting[CONTEXT_WORDS];
     uint32_t first[CONTEXT_IDS];
@@ -72,7 +73,7 @@ void contexts_return(struct proc *p, bool needed)
         any = true;
     }
     if (any && p->p2p && p2p_has_faults(p->p2p))
-        p2p_recheck_faults(p->p2p); /* messages that came for them and were not received go */
+        p2p_recheck_faults(p->p2p); /* discards the unreceived messages of these communicators */
 }
 
 bool context_is_retired(const struct proc *p, uint32_t context)

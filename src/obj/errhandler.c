@@ -1,5 +1,5 @@
-/* errhandler.c: error handlers as objects, which of them is called for an error, and the message that a user
- * reads when an error is fatal.
+/* errhandler.c: creates error handlers, selects the handler for an error, and prints the message of a fatal
+ * error.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "obj/errhandler.h"
@@ -27,7 +27,7 @@ static struct errhandler predefined[] = {
     PREDEFINED(ERRHANDLER_RETURN, 0x143),
 };
 
-/* In the order of `predefined`. */
+/* Choices in the order of `predefined`. */
 static TUNABLE_CHOICE(initial, "INITIAL_ERRHANDLER", 0,
                       "mpi_errors_are_fatal|mpi_errors_abort|mpi_errors_return",
                       "What an error does where the program has set no error handler (MPI-5.0, 9.3); "
@@ -41,7 +41,7 @@ void errhandler_open(void)
     errhandler_initial = &predefined[initial.value];
 }
 
-/* Errors of file operations without a file: returned unless the program sets another handler (MPI-5.0, 14.7). */
+/* Handler of errors without a file: they are returned unless the program sets another (MPI-5.0, 14.7). */
 struct errhandler *errhandler_of_no_file = &predefined[ERRHANDLER_RETURN];
 
 struct errhandler *errhandler_predefined(MPI_Errhandler handle)
@@ -116,12 +116,13 @@ struct errhandler *errhandler_for_object(struct proc *p, enum error_object on, v
         errhandler_open(); /* an error before MPI_Init */
         return errhandler_initial;
     }
-    /* MPI-4 moved errors without an object from MPI_COMM_WORLD's handler to MPI_COMM_SELF's. Programs that
-     * only ever set the former mean it for these errors too. */
+    /* MPI-4 moved errors without an object from the handler of MPI_COMM_WORLD to the handler of
+     * MPI_COMM_SELF. If the program has set no handler on MPI_COMM_SELF, use the one of MPI_COMM_WORLD as
+     * before MPI-4. */
     return p->self->errhandler == errhandler_initial ? p->world->errhandler : p->self->errhandler;
 }
 
-/* Calls the handler, which may replace the code that the MPI function returns. */
+/* Calls the user's handler, which may replace the code that the MPI function returns. */
 static int call_user(struct errhandler *e, enum error_object on, void *object, int code)
 {
     MPI_Comm comm = on == ERROR_ON_COMM && object ? comm_handle(object) : MPI_COMM_SELF;
@@ -156,7 +157,7 @@ static void describe_object(enum error_object on, void *object, char *out, size_
         out[0] = '\0';
 }
 
-/* "dest is 77; the communicator's ranks are 0 to 2 (MPI_ERR_RANK: there is no such rank)": the cause, then its class. */
+/* Formats a cause and its class: "dest is 77; ... (MPI_ERR_RANK: there is no such rank)". */
 static void describe_cause(int code, char *out, size_t size)
 {
     char text[MPI_MAX_ERROR_STRING] = "an undefined error code", detail[1024];
@@ -173,7 +174,7 @@ static void describe_cause(int code, char *out, size_t size)
         snprintf(out, size, "%s (%s)", detail, text);
 }
 
-/* Three lines: the cause; which call failed, where; and why this ends the job. */
+/* Prints the cause, the failed call and its place, and the fatal handler; then ends the job. */
 static _Noreturn void errhandler_end_job(struct proc *p, const struct errhandler *e, enum error_object on,
                                          void *object, int code, const char *function)
 {
@@ -210,7 +211,7 @@ int errhandler_invoke_on(struct proc *p, struct errhandler *e, enum error_object
 
 int errhandler_invoke(struct proc *p, enum error_object on, void *object, int code, const char *function)
 {
-    /* Held, because a handler may replace itself. */
+    /* Retain the handler, because it may replace itself. */
     if (p)
         proc_lock(p);
     struct errhandler *e = errhandler_retain(errhandler_for_object(p, on, object));

@@ -1,5 +1,5 @@
-/* errhandler.h: what happens when a call fails. The API layer hands every error to errhandler_invoke() once
- * the lock has been dropped, so that a user's handler may call MPI.
+/* errhandler.h: what happens when a call fails. The API layer passes every error to errhandler_invoke() after
+ * it has released the lock, so that a user's handler may call MPI.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_OBJ_ERRHANDLER_H
@@ -15,15 +15,14 @@ struct session;
 
 enum errhandler_action { ERRHANDLER_FATAL, ERRHANDLER_ABORT, ERRHANDLER_RETURN, ERRHANDLER_CALL };
 
-/* The kind of object of an error. ERROR_ON_NOTHING: a call without an object; MPI_COMM_SELF's handler is
- * invoked. */
+/* The kind of object of an error. ERROR_ON_NOTHING: none; uses MPI_COMM_SELF's handler. */
 enum error_object { ERROR_ON_NOTHING, ERROR_ON_COMM, ERROR_ON_WIN, ERROR_ON_FILE, ERROR_ON_SESSION };
 
 struct errhandler {
     struct object obj; /* MAGIC_ERRHANDLER; first */
     enum errhandler_action action;
     enum error_object kind; /* ERRHANDLER_CALL: which kind of object it may be attached to */
-    uint32_t handle;        /* predefined value, or 0 */
+    uint32_t handle;        /* handle value of a predefined error handler, else 0 */
     union {
         MPI_Comm_errhandler_function *comm;
         MPI_Win_errhandler_function *win;
@@ -32,7 +31,7 @@ struct errhandler {
     } function;
 };
 
-/* How windows and files begin, so that this layer can find their handler. */
+/* First members of windows and files, so that this layer can find their error handler. */
 struct fallible {
     struct object obj;
     struct errhandler *errhandler;
@@ -58,8 +57,9 @@ int errhandler_create(enum error_object kind, void (*function)(void), struct err
 struct errhandler *errhandler_retain(struct errhandler *e);
 void errhandler_release(struct errhandler *e); /* NULL is allowed */
 
-/* The error handler for errors on this object. p may be NULL (before MPI_Init, after MPI_Finalize).
- * `object` is a struct comm, win, file or session; NULL for ERROR_ON_NOTHING and for MPI_FILE_NULL. */
+/* Returns the error handler for errors on this object. p may be NULL (before MPI_Init, after
+ * MPI_Finalize). `object` is a struct comm, win, file or session; NULL for ERROR_ON_NOTHING and for
+ * MPI_FILE_NULL. */
 struct errhandler *errhandler_for_object(struct proc *p, enum error_object on, void *object);
 
 /* Invokes the handler with an error class or code. `function` is the name of the MPI function. Must be
@@ -67,8 +67,8 @@ struct errhandler *errhandler_for_object(struct proc *p, enum error_object on, v
  * replacement. Does not return if the handler is fatal. */
 int errhandler_invoke(struct proc *p, enum error_object on, void *object, int code, const char *function);
 
-/* The same with a given handler: MPI_Session_init and MPI_Comm_create_from_group report to the one they were
- * passed. */
+/* Like errhandler_invoke(), with a given handler: MPI_Session_init and MPI_Comm_create_from_group use the
+ * handler that they were passed. */
 int errhandler_invoke_on(struct proc *p, struct errhandler *e, enum error_object on, void *object, int code,
                          const char *function);
 
@@ -76,7 +76,7 @@ int errhandler_invoke_on(struct proc *p, struct errhandler *e, enum error_object
  * mpiexec -initial-errhandler sets. errhandler_open reads the setting. */
 void errhandler_open(void);
 extern struct errhandler *errhandler_initial;
-/* What MPI_FILE_NULL stands for: errors of file operations that have no file yet. */
+/* Handler of MPI_FILE_NULL, for errors of file operations that have no file yet. */
 extern struct errhandler *errhandler_of_no_file;
 
 #endif

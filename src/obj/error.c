@@ -1,5 +1,6 @@
-/* error.c: the texts of error classes, and the classes and codes that users add. A user's class is a code of
- * its own class. A lock of its own, because all of this works without a process.
+/* error.c: the texts of error classes, and the classes and codes that users add. A user-defined class is
+ * stored as a code whose class is itself. This module has its own lock, because it works without a struct
+ * proc.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "obj/error.h"
@@ -24,10 +25,10 @@ static const struct {
 
 struct user_code {
     bool used;
-    int errclass; /* itself for a class */
-    int codes;    /* of a class: how many codes belong to it, without itself */
+    int errclass; /* a class: its own number */
+    int codes;    /* a class: number of codes that belong to it, without itself */
     char *text;
-    int next, prev; /* while not used: neighbours in the list of free ones; NONE at its ends */
+    int next, prev; /* if not used: links of the list of free entries; NONE at its ends */
 };
 
 #define NONE (-1)
@@ -35,9 +36,9 @@ struct user_code {
 static struct {
     pthread_mutex_t lock;
     struct user_code *codes; /* code MPI_ERR_LASTCODE + 1 + index */
-    int count;               /* up to the last one in use: MPI_LASTUSEDCODE */
+    int count;               /* entries up to the last one in use; defines MPI_LASTUSEDCODE */
     int room;
-    int free; /* the first free one below count */
+    int free; /* head of the list of free entries; NONE: empty */
 } user = {.lock = PTHREAD_MUTEX_INITIALIZER, .free = NONE};
 
 #define FIRST_USER_CODE (MPI_ERR_LASTCODE + 1)
@@ -133,7 +134,7 @@ static void free_unlink(int i)
         user.codes[u->next].prev = u->prev;
 }
 
-/* Takes a released number, or else the next one. Requires the lock. */
+/* Allocates a released index, or else extends the array. Requires the lock. */
 static int user_allocate_index(int *index)
 {
     if (user.free != NONE) {
@@ -153,8 +154,7 @@ static int user_allocate_index(int *index)
     return MPI_SUCCESS;
 }
 
-/* Releases an index. MPI_LASTUSEDCODE is the largest number in use, so free numbers at the end are removed. Requires
- * the lock. */
+/* Releases an index. Removes free entries at the end, as MPI_LASTUSEDCODE requires. Requires the lock. */
 static void user_release_index(int index)
 {
     user.codes[index].used = false;

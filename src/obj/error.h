@@ -5,12 +5,13 @@
 #ifndef FP_OBJ_ERROR_H
 #define FP_OBJ_ERROR_H
 
-/* "MPI_ERR_RANK", or NULL when this is no predefined class. */
+/* Returns the name of a predefined class ("MPI_ERR_RANK"), or NULL. */
 const char *error_class_name(int errclass);
 
-/* Text for any code (512 bytes are enough); false when the code is unknown. */
+/* Writes the text of a class or code to `out` (MPI_MAX_ERROR_STRING bytes). Returns MPI_ERR_ARG for an
+ * unknown code. */
 int error_text(int code, char *out, int *len);
-/* MPI_ERR_ARG when the code is unknown. */
+/* Returns MPI_ERR_ARG for an unknown code. */
 int error_class_of(int code, int *errclass);
 int error_last_code(void);
 

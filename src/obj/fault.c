@@ -1,4 +1,4 @@
-/* fault.c: see fault.h.
+/* fault.c: records dead members and revocation in communicators, and fails their collectives (fault.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "obj/fault.h"
@@ -33,7 +33,7 @@ int comm_check_envelope(void *proc, struct envelope env)
         return 0;
     if (c->fault->revoked)
         return MPIX_ERR_REVOKED;
-    /* MPI_Comm_create_group has tags of its own, below zero; its members may all live (create.c). */
+    /* Negative tags are from MPI_Comm_create_group, whose members may all be alive (create.c). */
     if ((env.context & 1) && env.tag >= 0)
         return c->broken;
     if (env.source == MPI_ANY_SOURCE)
@@ -53,8 +53,8 @@ static struct comm_fault *get_comm_fault(struct comm *c)
     return c->fault;
 }
 
-/* Ends the collectives in progress with this error. Later ones find no collective state and get the error
- * from coll_state_open, so that intact communicators need no check. */
+/* Fails the collectives in progress with this error. Later collectives find no collective state and get
+ * the error from coll_state_open(), so that intact communicators need no check. */
 static void fail_pending_collectives(struct comm *c, int error)
 {
     get_comm_fault(c);
@@ -63,7 +63,7 @@ static void fail_pending_collectives(struct comm *c, int error)
         c->coll_put_away = c->coll;
         c->coll = NULL;
     }
-    c->messages_may_follow = true; /* messages of collectives that were given up may still be under way */
+    c->messages_may_follow = true; /* messages of the failed collectives may still be under way */
     if (c->local_comm)
         fail_pending_collectives(c->local_comm, error);
 }
@@ -135,7 +135,7 @@ bool comm_revoke(struct comm *c)
     fail_pending_collectives(c, MPIX_ERR_REVOKED);
     if (c->local_comm)
         get_comm_fault(c->local_comm)->revoked = true;
-    /* Sends take their peer from this table: the revoked peer refuses every send. */
+    /* Sends find their peer in this table: sends to the revoked peer fail. */
     for (int i = 0; i < comm_peers(c); i++)
         c->peers[i] = net_get_revoked_peer(c->proc->net);
     p2p_recheck_faults(c->proc->p2p);

@@ -1,5 +1,5 @@
-/* group.c: groups as objects, and finding processes in them. A dense range of job ranks, by far the most
- * common group, needs no table and answers in constant time.
+/* group.c: creates groups and finds processes in them. The most common group, a dense range of job ranks,
+ * needs no table and is searched in constant time.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "obj/group.h"

@@ -1,5 +1,5 @@
-/* group_ops.c: new groups from old ones, and comparing them. Every operation is linear in the groups' sizes,
- * or n log n where one group must be searched for the members of another.
+/* group_ops.c: operations that derive groups from groups or compare groups. Time is linear in the group
+ * sizes, or n log n if one group must be searched for members of another.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "obj/group.h"
 
-/* A growing list of members for a group whose size is not known yet. */
+/* A list of members for a new group whose size is not known yet. */
 struct gathering {
     uint32_t *table;
     int size;
@@ -64,7 +64,7 @@ int group_translate(const struct group *from, int n, const int *ranks, const str
         if (ranks[i] != MPI_PROC_NULL && (ranks[i] < 0 || ranks[i] >= from->size))
             return err_set(MPI_ERR_RANK, "rank %d is not in the group, which has %d processes", ranks[i],
                            from->size);
-    if (n == 1) { /* not worth sorting for */
+    if (n == 1) { /* a linear search is faster than building an index */
         out[0] = ranks[0] == MPI_PROC_NULL ? MPI_PROC_NULL : group_find(to, group_job_rank(from, ranks[0]));
         return MPI_SUCCESS;
     }
@@ -79,7 +79,7 @@ int group_translate(const struct group *from, int n, const int *ranks, const str
     return MPI_SUCCESS;
 }
 
-/* Adds the members of g that are in `other` (or that are not). */
+/* Adds the members of g that are in `other` (in_other) or that are not in `other`. */
 static int gathering_filter(struct gathering *s, const struct group *g, const struct group *other,
                             bool in_other)
 {
@@ -137,7 +137,7 @@ int group_difference(uint32_t me, struct group *a, struct group *b, struct group
     return group_filter(me, a, b, false, out);
 }
 
-/* Marks a rank as named; a rank may be named only once. */
+/* Marks a rank as listed by the user; a rank may be listed only once. */
 static int group_mark_rank(bool *named, const struct group *g, int rank)
 {
     if (rank < 0 || rank >= g->size)
@@ -172,7 +172,7 @@ static int group_include_ranks(uint32_t me, const struct group *g, int n, const 
     return gathering_finish(&s, me, out);
 }
 
-/* Checks the list of ranks and makes the group of these ranks, or of all others. */
+/* Checks the list of ranks and creates the group of these ranks (include), or of all other ranks. */
 static int make_from_rank_list(uint32_t me, struct group *g, int n, const int *ranks, bool include,
                                struct group **out)
 {
@@ -227,7 +227,7 @@ static int make_from_ranges(uint32_t me, struct group *g, int n, int ranges[][3]
     for (int i = 0; i < n && !rc; i++) {
         int count = 0;
         rc = range_check(g, ranges[i], &count);
-        if (!rc && count > g->size - total) /* more names than members: one of them comes twice */
+        if (!rc && count > g->size - total) /* more ranks than members: some rank is listed twice */
             rc = err_set(MPI_ERR_RANK, "the ranges name a rank twice");
         for (int k = 0; k < count && !rc; k++)
             ranks[total++] = ranges[i][0] + k * ranges[i][2];

@@ -1,5 +1,5 @@
-/* handle.h: from the user's handles to objects and back. Predefined communicators and groups belong to the
- * process; datatypes and operators resolve in src/dt.
+/* handle.h: converts the user's handles to objects and back. Predefined communicators and groups belong to
+ * the process; datatypes and operators resolve in src/dt.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_OBJ_HANDLE_H

@@ -1,5 +1,5 @@
 /* hardware.c: reads /sys/devices/system/cpu for every processor this process may run on. A process that may
- * run on more than one piece of a kind is not bound to that kind.
+ * run on several packages (NUMA nodes, caches, cores) is not bound to any of them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -15,13 +15,14 @@
 #include "base/util.h"
 #include "boot/boot.h"
 
-#define IDS_PER_NODE 4096 /* pieces of one kind in a node: keeps numbers apart between nodes */
+/* limit for resource numbers in a node; separates the numbers of different nodes */
+#define IDS_PER_NODE 4096
 
 static const struct {
     const char *name;
     int level;
 } names[] = {
-    /* The first name of each level is the one returned: MPI_Get_hw_resource_info has URIs as keys. */
+    /* hardware_level_name() returns the first name of a level, a URI for MPI_Get_hw_resource_info. */
     {"mpi://mpi_shared_memory", HARDWARE_NODE},
     {"hwloc://Package", HARDWARE_PACKAGE},
     {"hwloc://NUMANode", HARDWARE_NUMA},
@@ -50,7 +51,8 @@ const char *hardware_level_name(int level)
     return NULL;
 }
 
-/* Reads the first number in a file: an id, or the first processor of a list, which identifies the resource as well. */
+/* Reads the first number in a file: an id, or the first processor of a list, which identifies the resource
+ * as well. */
 static int read_number(int cpu, const char *file)
 {
     char path[128];

@@ -1,5 +1,5 @@
-/* hints.c: communicator hints: the standard's assertions, each true or false, false unless set, and the kinds of memory that a program
- * promises to pass, which are not set otherwise.
+/* hints.c: communicator hints: the standard's boolean assertions (false by default), and the memory kinds
+ * that the program asserts to use (no default).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "obj/hints.h"

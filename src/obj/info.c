@@ -1,4 +1,4 @@
-/* info.c: info objects: a short ordered table of strings. Linear search: they hold a handful of keys.
+/* info.c: info objects as ordered arrays of strings with linear search, since they have few keys.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "obj/info.h"

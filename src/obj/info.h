@@ -1,5 +1,5 @@
-/* info.h: info objects: ordered (key, value) strings. They live without a process, since the standard lets a
- * program make them before MPI_Init; only MPI_INFO_ENV belongs to one.
+/* info.h: info objects: ordered (key, value) strings. They need no struct proc, since the standard allows
+ * them before MPI_Init; only MPI_INFO_ENV belongs to a struct proc.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_OBJ_INFO_H
@@ -19,7 +19,7 @@ struct info {
     struct object obj; /* MAGIC_INFO; first */
     int count, capacity;
     struct info_pair *pairs; /* in the order in which keys were first set */
-    uint32_t handle;         /* predefined value (MPI_INFO_ENV), or 0 */
+    uint32_t handle;         /* handle value of MPI_INFO_ENV, else 0 */
 };
 
 /* Resolves a handle; NULL for MPI_INFO_NULL and for anything that is not an info object. p may be NULL before
@@ -40,17 +40,16 @@ static inline MPI_Info info_handle(const struct info *i)
 int info_create(struct info **out);
 void info_release(struct info *i); /* NULL is allowed */
 int info_set(struct info *i, const char *key, const char *value);
-int info_delete(struct info *i, const char *key); /* MPI_ERR_INFO_NOKEY when it is not there */
+int info_delete(struct info *i, const char *key); /* returns MPI_ERR_INFO_NOKEY for an unknown key */
 int info_copy(const struct info *from, struct info **out);
 
-/* The value, or NULL. */
+/* Returns the value of the key, or NULL. */
 const char *info_get(const struct info *i, const char *key);
 
-/* A standard assertion or other boolean key: true only for "true" (any case); `otherwise` when unset or i is
- * NULL. */
+/* Reads a boolean key: true only for "true" (any case); `otherwise` if the key is not set or i is NULL. */
 bool info_get_bool(const struct info *i, const char *key, bool otherwise);
 
-/* The contents of MPI_INFO_ENV (MPI-5.0, 11.2.1): argc and argv may be 0 and NULL. */
+/* Creates the contents of MPI_INFO_ENV (MPI-5.0, 11.2.1). argc and argv may be 0 and NULL. */
 int info_create_env(int argc, char **argv, struct info **out);
 
 #endif

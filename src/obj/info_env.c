@@ -1,5 +1,5 @@
-/* info_env.c: what MPI_INFO_ENV and MPI_Info_create_env report about how this process was started, as far as
- * it is known.
+/* info_env.c: the contents of MPI_INFO_ENV and MPI_Info_create_env: the known parameters with which this
+ * process was started.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -30,7 +30,7 @@ static int set_arguments(struct info *i, int argc, char **argv)
     return used ? info_set(i, "argv", text) : MPI_SUCCESS;
 }
 
-/* Reads the command line from /proc/self/cmdline where the program passed none to MPI_Init. */
+/* Reads the command line from /proc/self/cmdline if the program passed none to MPI_Init. */
 static int set_command_line(struct info *i)
 {
     char text[4096];
@@ -60,8 +60,7 @@ static int set_machine(struct info *i)
     return rc;
 }
 
-/* Sets keys from the launcher's variables. They exist before MPI_Init as well, so that the result does not change with
- * time. */
+/* Sets keys from the launcher's environment variables, which exist before MPI_Init too. */
 static int set_job(struct info *i)
 {
     char host[256] = "";

@@ -19,11 +19,11 @@ static int check_disjoint(const struct group *local, const struct group *remote)
     return rc;
 }
 
-/* Names that this process cannot resolve by itself: there is more than one world in the game. */
+/* Result: the groups span several jobs, so the exchange must be repeated with process descriptors. */
 #define NEED_CARDS ERR_AGAIN
 
-/* Fills the table of the other side's group from the records: names of processes, or cards (names with
- * addresses) if the groups belong to different worlds. */
+/* Fills in the job ranks of the remote group from the records: process names, or descriptors (names with
+ * addresses) if the groups belong to different jobs. */
 static int remote_table(const struct creation *c, uint32_t *table)
 {
     const struct assembly *round = &c->agree.round;
@@ -72,8 +72,8 @@ static int build_inter(struct creation *c)
     return creation_make(c, group_retain(gang->members), remote);
 }
 
-/* Prepares the records. Names are short; addresses of processes are exchanged only if the groups belong to
- * different worlds. */
+/* Prepares the record to exchange: a short process name, or a descriptor with addresses if the groups
+ * belong to different jobs. */
 static void inter_prepare(struct creation *c, int leader, bool cards)
 {
     struct proc *p = c->agree.round.gang.proc;
@@ -90,7 +90,8 @@ static void inter_prepare(struct creation *c, int leader, bool cards)
     }
 }
 
-/* At the leader: names the leader of the other side, a rank of `other`, and the envelope of the leaders' messages. */
+/* Called at the local leader: sets the remote leader (rank other_leader of `other`) and the envelope of
+ * the messages between the leaders. */
 static void inter_set_bridge(struct creation *c, const struct group *other, int other_leader, int own_number,
                              uint32_t context, int tag)
 {
@@ -150,7 +151,8 @@ static int group_concatenate(const struct group *first, const struct group *seco
     return rc;
 }
 
-/* Whether this side comes first in a merge for which the user gives no order. Both sides compute the same. */
+/* True if the local group comes first in MPI_Intercomm_merge when both groups pass the same `high`. Both
+ * sides compute consistent results. */
 static bool is_low_group_of_merge(const struct comm *inter)
 {
     struct net *net = inter->proc->net;

@@ -1,6 +1,6 @@
 /* proc.c: one MPI process from start to end: the layers below are opened from left to right and closed from
- * right to left, with the predefined objects in between, and no process leaves while others may still need
- * it.
+ * right to left, with the predefined objects in between, and no process ends while others may still need its
+ * answers.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "obj/proc.h"
@@ -35,18 +35,17 @@ static TUNABLE_BOOL(check, "CHECK", 1,
 
 struct proc *the_proc;
 
-/* The layers below, kept open between sessions: a launcher greets a process only once. */
+/* The lower layers, which stay open between sessions: a process can connect to its launcher only once. */
 static struct {
     struct boot *boot;
     struct net *net;
     struct p2p *p2p;
     pid_t owner;
-    struct boot *unopened; /* of a process whose MPI_Init failed: its error handler may have to end the job */
+    struct boot *unopened; /* launcher connection after a failed MPI_Init, for its error handler */
     bool left;             /* the launcher knows that this process has called MPI_Finalize */
 } parked;
 
-/* Notifies the launcher that MPI_Finalize was called: the program may fail afterwards without ending the
- * job. */
+/* Notifies the launcher of MPI_Finalize: the program may fail afterwards without ending the job. */
 static int report_finalized(struct boot *boot)
 {
     if (parked.left)
@@ -55,7 +54,7 @@ static int report_finalized(struct boot *boot)
     return boot_finalize(boot);
 }
 
-/* Closes the layers. together: the other ranks close theirs at the same time. */
+/* Closes the lower layers. together: the other ranks close theirs at the same time. */
 static void close_layers(struct boot *boot, struct net *net, struct p2p *p2p, bool together)
 {
     if (p2p) {
@@ -72,7 +71,7 @@ static void close_layers(struct boot *boot, struct net *net, struct p2p *p2p, bo
     }
 }
 
-/* Runs at exit, but not in a forked child, which must not notify the launcher in its parent's name. */
+/* Exit handler. It does nothing in a forked child, which must not report to the launcher as its parent. */
 static void close_parked_layers(void)
 {
     if (parked.boot && parked.owner == getpid())
@@ -87,8 +86,8 @@ static void buffer_lines(const struct boot *b)
         setvbuf(stdout, NULL, _IOLBF, 0);
 }
 
-/* Called when GPU memory comes into use: the cache of host memory ranges needs to know what is unmapped.
- * Without the hooks every buffer is queried. */
+/* Called on the first use of GPU memory: hooks on munmap keep the cache of host memory ranges valid.
+ * Without hooks the driver is queried for every buffer. */
 static void watch_unmapped_memory(void)
 {
     const char *why = "";
@@ -108,7 +107,7 @@ static int layers_open(struct proc *p)
         p->net = parked.net;
         p->p2p = parked.p2p;
         parked.boot = NULL;
-        p2p_on_peer_of(p->p2p, comm_find_sender, p); /* it knew the process before this one */
+        p2p_on_peer_of(p->p2p, comm_find_sender, p); /* replaces the callbacks of the closed struct proc */
         p2p_on_fault(p->p2p, comm_check_envelope, comm_member_died, p);
         return MPI_SUCCESS;
     }
@@ -230,7 +229,7 @@ int proc_open(int thread_level, struct proc **out)
         rc = objects_open(p);
     }
     if (rc) {
-        /* Without notifying the launcher, which would otherwise let the other ranks wait for this one. */
+        /* Suppress the report of MPI_Finalize to the launcher: other ranks would wait for this one. */
         parked.left = true;
         objects_close(p);
         close_layers(NULL, p->net, p->p2p, false);
@@ -303,7 +302,7 @@ int proc_close(struct proc *p)
         rc = rc ? rc : quiesced;
         proc_flush_pending_sends(p);
     }
-    p->net->look = NULL; /* it would look at objects that are gone */
+    p->net->look = NULL; /* the callback would read freed objects */
     p2p_set_layer_handler(p->p2p, P2P_FRAME_CALL, NULL, NULL);
     if (p->ft_closing)
         p->ft_closing(p);
@@ -311,10 +310,10 @@ int proc_close(struct proc *p)
     if (p->rma_closing)
         p->rma_closing(p);
     objects_close(p);
-    p2p_on_fault(p->p2p, NULL, NULL, NULL); /* no more queries: the process ends */
+    p2p_on_fault(p->p2p, NULL, NULL, NULL); /* no fault checks while the process ends */
     proc_unlock(p);
-    /* Between nodes connections are taken down while all ranks are there to answer; src/ft replies meanwhile to ranks
-     * that a death keeps in the agreement of MPI_Finalize. */
+    /* On several nodes, the connections are closed while all ranks can still reply. Meanwhile src/ft
+     * replies to ranks that are still in the agreement of MPI_Finalize after a death. */
     bool keep = !p->world_used || p->boot->nnodes == 1;
     if (keep)
         p2p_set_layer_handler(p->p2p, P2P_FRAME_FAULT, NULL, NULL);

@@ -1,5 +1,6 @@
-/* proc.h: one MPI process: everything it owns is reached from here, so that a test can run several processes
- * in one address space. The only global variable of the library is the pointer that the API layer reads.
+/* proc.h: one MPI process: all its state is reachable from struct proc, so that a test can run several
+ * processes in one address space. The only global variable of the library is the pointer that the API layer
+ * reads.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_OBJ_PROC_H
@@ -42,7 +43,7 @@ struct proc {
     uint64_t context_mask[64];             /* bit set: the context id is free (obj/context.c) */
     struct comm *comms[64 * 64];           /* the communicator of each context id, or NULL */
     bool context_busy;                     /* an agreement uses the exclusive part of context_mask */
-    int context_claims;                    /* number of agreements whose claimed ids may be given back */
+    int context_claims;                    /* agreements with claimed ids that they may still release */
     uint32_t context_epoch;                /* lowest epoch of communicators made from now on (obj/epoch.h) */
     struct context_epochs *context_epochs; /* retired context ids; NULL: none */
     struct attr_table *keyvals;
@@ -57,11 +58,10 @@ struct proc {
     struct rma *rma;          /* src/rma: the windows; NULL before the first one */
     /* Set by rma: frees its state when the process ends. */
     void (*rma_closing)(struct proc *p);
-    /* Set by rma (FISHPLATE_DEBUG=rma): called when an MPI call begins (true) and ends (false); only if
-     * `threaded`. */
+    /* Set by rma (FISHPLATE_DEBUG=rma): called at begin (true) and end (false) of MPI calls. */
     void (*within)(bool begins);
     struct ft *ft; /* src/ft: agreements; NULL: a death ends the job */
-    /* Set by ft. */
+    /* Callbacks of src/ft; NULL: a death ends the job. */
     void (*member_died)(struct proc *p, uint32_t number);
     void (*comm_created)(struct comm *c);      /* only after a process has died */
     void (*agreed_comm_freed)(struct comm *c); /* a communicator on which an agreement ran */
@@ -71,32 +71,32 @@ struct proc {
     void (*ft_closing)(struct proc *p);
     struct list sessions;
     struct list assemblies; /* creations of communicators that are not complete */
-    int users;              /* the world model (1) and open sessions */
-    bool world_used;        /* MPI_Init was called: all ranks of the job take part in the end */
+    int users;              /* number of open sessions, + 1 for the world model (MPI_Init) */
+    bool world_used;        /* MPI_Init was called: all ranks of the job take part in MPI_Finalize */
 };
 
-/* NULL before the first MPI_Init/MPI_Session_init and after the last finalize. */
+/* The process of the API layer: NULL before MPI_Init/MPI_Session_init and after the last finalize. */
 extern struct proc *the_proc;
 
-/* Opens the process: tunables, boot, net, p2p, then the objects (world, self, ...). */
+/* Opens the process: tunables, boot, net, p2p, then the predefined objects (world, self, ...). */
 int proc_open(int thread_level, struct proc **out);
 
-/* The connection to the launcher after proc_open failed, for boot_abort; NULL if there is none. A process
+/* Returns the connection to the launcher after proc_open() failed, for boot_abort(); NULL: none. A process
  * that continues without MPI closes it with proc_close_unopened_boot(). */
 struct boot *proc_get_unopened_boot(void);
 void proc_close_unopened_boot(void);
-/* Takes the lock itself. The layers below stay open for the next session and are closed at exit, except after
- * MPI_Finalize on several nodes. */
+/* Closes the process; called without the lock. The lower layers stay open for the next session until exit,
+ * except after MPI_Finalize on several nodes. */
 int proc_close(struct proc *p);
 
-/* Runs the delete functions of MPI_COMM_SELF's attributes, the first step of MPI_Finalize. proc_close runs
- * them otherwise. */
+/* Runs the attribute delete functions of MPI_COMM_SELF and MPI_COMM_WORLD, the first step of MPI_Finalize.
+ * proc_close() calls this function too. */
 int proc_end_world(struct proc *p);
 
 /* Waits until the sends of requests that the program has freed are complete. */
 void proc_flush_pending_sends(struct proc *p);
 
-/* The level's name as info objects contain it, "MPI_THREAD_MULTIPLE". */
+/* Returns the name of a thread level as in info objects: "MPI_THREAD_MULTIPLE". */
 const char *thread_level_name(int level);
 
 static inline void proc_lock(struct proc *p)

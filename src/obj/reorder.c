@@ -1,6 +1,5 @@
 /* reorder.c: placing a grid on nodes. When every node holds equally many processes, the grid is cut into
- * equal boxes, one per node, of the shape with the least surface: that many fewer neighbours lie across the
- * network.
+ * equal boxes, one per node, with the smallest surface, so that few neighbours are on other nodes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -54,7 +53,8 @@ static int compare_seats(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Sorts the processes by node. Returns the number per node if it is the same on all nodes and more than one, else 0. */
+/* Sorts the processes by node. Returns the number per node if it is equal on all nodes and above 1, else
+ * 0. */
 static int seats_by_node(const struct comm *c, struct seat *seats)
 {
     for (int i = 0; i < c->size; i++)
@@ -72,7 +72,7 @@ static int seats_by_node(const struct comm *c, struct seat *seats)
     return each;
 }
 
-/* The rank in the grid of position `inside` of box number `which`. */
+/* The grid rank of cell number `inside` in box number `which`. */
 static int grid_rank(const struct box *b, int which, int inside)
 {
     int rank = 0, stride = 1;
@@ -93,7 +93,7 @@ bool cart_reorder(const struct comm *parent, int ndims, const int *dims, int *or
     if (ndims < 2 || ndims > REORDER_DIMS_MAX)
         return false;
     if (parent->guests)
-        return false; /* nodes of other worlds have numbers of their own */
+        return false; /* node numbers of other jobs are not comparable */
     struct seat *seats = malloc(((size_t)parent->size + 1) * sizeof(*seats));
     int each = seats ? seats_by_node(parent, seats) : 0;
     if (each)

@@ -1,4 +1,4 @@
-/* session.c: sessions, and the process sets every process knows: the world and itself.
+/* session.c: sessions, and the two process sets mpi://WORLD and mpi://SELF.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "obj/session.h"
@@ -14,7 +14,7 @@
 
 int session_open(struct proc *p, const struct info *info, struct errhandler *errhandler, struct session **out)
 {
-    (void)info; /* its one key, thread_level, was read before the process was opened */
+    (void)info; /* unused: the only key, thread_level, is read before proc_open() */
     struct session *s = objmem_new(sizeof(*s));
     if (!s)
         return err_set(MPI_ERR_NO_MEM, "out of memory for a session");

@@ -1,5 +1,5 @@
-/* session.h: sessions: an isolated entry into the library with its own error handler, from which a program
- * gets process sets, groups and then communicators.
+/* session.h: MPI sessions: handles with their own error handler, from which a program derives process sets,
+ * groups and communicators.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_OBJ_SESSION_H
@@ -45,6 +45,7 @@ void session_close(struct session *s);
 /* The number of process sets: "mpi://WORLD" and "mpi://SELF". */
 int pset_count(void);
 const char *pset_name(int index);
-int pset_group(struct proc *p, const char *name, struct group **out); /* MPI_ERR_ARG when there is none */
+/* returns MPI_ERR_ARG for an unknown name */
+int pset_group(struct proc *p, const char *name, struct group **out);
 
 #endif

@@ -1,4 +1,4 @@
-/* topo.c: topologies as objects, and the arithmetic of grids and neighbourhoods. Nothing here communicates.
+/* topo.c: creates topologies and computes coordinates, ranks and neighbours, without communication.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "obj/topo.h"
@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "obj/comm.h"
 
-/* Allocates the object with room for `words` ints of tables behind it. */
+/* Allocates a topology followed by tables of `words` ints. */
 static int topology_alloc(int kind, size_t words, struct topology **out, int **table)
 {
     struct topology *t = malloc(sizeof(*t) + words * sizeof(int));
@@ -119,7 +119,7 @@ int cart_rank_of(const struct topology *t, const int *coords)
     return rank;
 }
 
-/* The rank `disp` further along one dimension. Only that coordinate changes, so its stride is sufficient. */
+/* Returns the rank at distance `disp` in one dimension. Only this coordinate changes. */
 static int topo_rank_along(const struct topology *t, int rank, int direction, int64_t disp)
 {
     int extent = t->u.cart.dims[direction], stride = 1;

@@ -1,5 +1,5 @@
-/* topo.h: virtual topologies: which processes of a communicator are neighbours. A topology never changes once
- * made, so that duplicates of a communicator share it.
+/* topo.h: virtual topologies: which processes of a communicator are neighbours. A topology is immutable, so
+ * that duplicates of a communicator can share it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_OBJ_TOPO_H
@@ -28,33 +28,34 @@ struct topology {
         struct {
             int indegree, outdegree;
             bool weighted;
-            int *sources, *source_weights, *destinations, *destination_weights; /* one block */
+            int *sources, *source_weights, *destinations, *destination_weights; /* in this block */
         } dist;
     } u;
 };
 
-struct topology *topology_retain(struct topology *t); /* NULL is allowed, here and in release */
+struct topology *topology_retain(struct topology *t); /* NULL is allowed, also in topology_release() */
 void topology_release(struct topology *t);
 
 int topology_cart(int ndims, const int *dims, const int *periods, struct topology **out);
 int topology_graph(int nodes, const int *ends, const int *neighbors, struct topology **out);
-/* Weights are copied when given; NULL: unweighted. */
+/* Creates a distributed-graph topology. All arrays are copied. Weights NULL: unweighted. */
 int topology_dist(int indegree, const int *sources, const int *source_weights, int outdegree,
                   const int *destinations, const int *destination_weights, struct topology **out);
 
-/* Row-major order: the last dimension varies fastest. */
+/* Computes the coordinates of a rank in row-major order: the last dimension varies fastest. */
 void cart_coords_of(const struct topology *t, int rank, int maxdims, int *coords);
-/* The rank at these coordinates, wrapped where periodic; MPI_PROC_NULL when outside. */
+/* Returns the rank at these coordinates, which wrap in periodic dimensions; MPI_PROC_NULL if outside. */
 int cart_rank_of(const struct topology *t, const int *coords);
 void cart_shift(const struct topology *t, int rank, int direction, int disp, int *source, int *dest);
 
-/* The numbers of neighbours, and the neighbours in the order that neighbourhood collectives use; they may be MPI_PROC_NULL in cartesian
- * topologies. MPI_ERR_TOPOLOGY if the communicator has none. */
+/* Return the numbers of neighbours and the neighbours in the order of neighbourhood collectives
+ * (MPI_PROC_NULL at the edges of a cartesian grid). Return MPI_ERR_TOPOLOGY if the communicator has no
+ * topology. */
 int topology_degrees(const struct comm *c, int *indegree, int *outdegree);
 int topology_neighbors(const struct comm *c, int *sources, int *destinations);
 
-/* Fills the zeros of dims so that the product is `nodes` and the dimensions are as close to each other as possible, in
- * descending order. */
+/* Replaces the zeros in dims so that the product of all entries is `nodes` and the new entries are as
+ * equal as possible, in descending order. */
 int dims_create(int nodes, int ndims, int *dims);
 
 #endif

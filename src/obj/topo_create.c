@@ -1,5 +1,5 @@
-/* topo_create.c: cartesian and graph communicators: a group of the first processes, in an order that suits
- * the nodes when the program allows it, with the topology attached.
+/* topo_create.c: cartesian and graph communicators: contain the first processes of the parent, reordered by
+ * node if the program permits reordering.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "obj/topo_create.h"
@@ -8,8 +8,8 @@
 
 #include "obj/create.h"
 
-/* Creates a communicator of the first `size` processes (in the given order, or their own) with this topology, which is
- * taken over. */
+/* Creates a communicator with topology `t` of the first `size` processes in the given order (NULL: rank
+ * order). Takes ownership of `t`. */
 static int create_with_topology(struct comm *parent, int size, const int *order, struct topology *t,
                                 struct comm **out)
 {
@@ -133,7 +133,7 @@ int graph_check(const struct comm *parent, int nodes, const int *ends, const int
 int graph_create(struct comm *parent, int nodes, const int *ends, const int *neighbors, bool reorder,
                  struct comm **out)
 {
-    (void)reorder; /* every process has the whole graph, but nothing here would be worth moving for */
+    (void)reorder; /* reordering a general graph is not implemented */
     struct topology *t;
     int rc = graph_check(parent, nodes, ends, neighbors);
     if (!rc)

@@ -17,10 +17,10 @@ static COUNTER(
 struct bsend_pool {
     struct p2p *p2p;
     char *attached; /* buffer that the program attached */
-    char *base;     /* memory of the messages: `attached`, or memory from malloc if that is GPU memory */
+    char *base;     /* memory of the messages: `attached`, or from malloc if `attached` is GPU memory */
     MPI_Count size;
     bool automatic;
-    struct list pieces; /* by address */
+    struct list pieces; /* struct bsend_piece, in order of address */
     struct list flushes;
 };
 
@@ -32,7 +32,7 @@ struct bsend_piece {
 };
 
 struct flush_request {
-    struct request base; /* first */
+    struct request base; /* must be the first member */
     struct list link;
 };
 
@@ -75,7 +75,8 @@ void bsend_detach(struct bsend_pool *pool, void **buffer, MPI_Count *size)
     free(pool);
 }
 
-/* The first gap in the buffer that is long enough; *after is the list position of the message before it. */
+/* Returns the first gap in the buffer of at least `len` bytes. *after: list position of the message before
+ * the gap. */
 static char *bsend_find_gap(struct bsend_pool *pool, size_t len, struct list **after)
 {
     char *from = pool->base;
@@ -99,7 +100,7 @@ static int bsend_piece_new(struct bsend_pool *pool, size_t len, struct bsend_pie
     *piece = (struct bsend_piece){.pool = pool, .len = len};
     struct list *after = pool->pieces.prev;
     piece->start = pool->automatic ? (char *)(piece + 1) : bsend_find_gap(pool, len, &after);
-    if (!piece->start) { /* other messages may have left meanwhile */
+    if (!piece->start) { /* progress may complete earlier messages and free their pieces */
         net_progress(p2p_get_net(pool->p2p));
         piece->start = bsend_find_gap(pool, len, &after);
     }

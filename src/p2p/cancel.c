@@ -1,12 +1,12 @@
 /* cancel.c: cancels operations that have not been matched. A receive is cancelled locally; for a send that
- * has left, a query to the receiver finds out whether the message still waits there.
+ * has left, a query to the receiver determines whether the message is still unmatched.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/faulty.h"
 #include "p2p/message.h"
 #include "p2p/offer.h"
 
-/* Sends that have left and may still wait at the receiver. */
+/* States of sends whose message may still be unmatched at the receiver. */
 #define UNMATCHED_SENDS (STATE_BIT(SEND_ACK) | STATE_BIT(SEND_ANNOUNCED))
 
 void request_finish_cancel(struct p2p_request *r)
@@ -55,7 +55,7 @@ int send_cancel(struct request *base)
         return 0;
     }
     if (!request_is_in_state(r, UNMATCHED_SENDS))
-        return 0; /* the send completes as usual */
+        return 0; /* the message is matched: the send completes as usual */
     struct frame_header ask = r->header;
     ask.kind = FRAME_CANCEL;
     ask.word = r->cookie;
@@ -71,7 +71,8 @@ void cancel_arrived(struct p2p *p, struct peer *from, const struct frame_header 
     struct list *bucket = &p->unexpected.buckets[MATCH_EXACT][match_hash(env) & (p->unexpected.nbuckets - 1)];
     list_foreach_safe(pos, after, bucket)
     {
-        struct message *m = message_of((struct match_entry *)pos); /* link[MATCH_EXACT] comes first */
+        /* link[MATCH_EXACT] is the first member of the entry */
+        struct message *m = message_of((struct match_entry *)pos);
         if (m->from != from || m->cookie != h->word || !envelope_equal(m->match.env, env))
             continue;
         unexpected_remove(&p->unexpected, &m->match);

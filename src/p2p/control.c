@@ -1,6 +1,6 @@
 /* control.c: control messages of protocols: answers and handshakes. They are sent while a frame is being
- * delivered and must never wait, so one that finds no room is copied and queued behind the frames that wait
- * for that peer.
+ * delivered and must never wait, so a control message that the transport does not accept is copied and queued
+ * behind the frames that wait for the same peer.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/engine.h"

@@ -12,7 +12,7 @@
 static COUNTER(staged, "p2p_device_staged_bytes",
                "Bytes of messages in GPU memory that moved through staging buffers in host memory.");
 
-#define DESCRIPTORS_MOST 64 /* processes may have 1024, for everything */
+#define DESCRIPTORS_MOST 64 /* of exported memory; a process often has a limit of 1024 open files */
 
 /* Opens a cursor over the request's data in the layout of its datatype. */
 static void open_data_cursor(const struct p2p_request *r, struct dt_cursor *c)
@@ -23,7 +23,7 @@ static void open_data_cursor(const struct p2p_request *r, struct dt_cursor *c)
         dt_cursor_init(c, r->type, r->count, r->buf);
 }
 
-/* Allocated when the request first needs a member; freed with the request. */
+/* State of a request for data in device memory. Allocated at its first use; freed with the request. */
 struct device_part {
     char *memory;   /* staging buffer in host memory, or NULL */
     bool is_pinned; /* `memory` is a staging buffer of src/gpu; else it is from malloc */
@@ -35,7 +35,7 @@ struct device_part {
     } half[2];
 };
 
-/* NULL: out of memory. */
+/* Returns the device part of the request, allocated at the first call; NULL: out of memory. */
 static struct device_part *get_device_part(struct p2p_request *r)
 {
     if (!r->device_part && (r->device_part = calloc(1, sizeof(*r->device_part))))
@@ -140,13 +140,13 @@ static int copy_to_host_memory(struct p2p_request *r)
     return ERR_AGAIN;
 }
 
-/* Checks that the program has not freed the data of a message of `bytes` bytes that is under way. */
+/* Checks that the program has not freed the data of a message of `bytes` bytes that is in progress. */
 static int check_memory(const struct p2p_request *r, uint64_t bytes)
 {
     struct gpu_range range;
     if (!r->block && r->buf == MPI_BOTTOM)
         return 0;
-    /* Not by gpu_memory_is_device, which would record that freed memory is host memory. */
+    /* gpu_memory_is_device would record that freed memory is host memory. */
     if (gpu_find_range(r->block ? r->buf : ptr_add(r->buf, r->type->true_lb), &range) == 0)
         return r->block ? gpu_check_buffer(r->buf, bytes) : 0;
     return err_set(
@@ -174,7 +174,7 @@ int device_send_frame(struct p2p_request *r)
 }
 
 /* Copies received data to GPU memory through pinned memory by a copy engine. Short copies from ordinary
- * memory use the compute engine, which two processes that alternate on it make wait 150 us for each other
+ * memory use the compute engine, on which two processes that use it in turns wait 140 us for each turn
  * (docs/gpu.md). */
 int device_deliver(struct p2p_request *r, const void *payload, size_t len)
 {
@@ -215,8 +215,8 @@ static char *chunk_memory(const struct device_part *stage, uint64_t i)
     return stage->memory + i % 2 * CHUNK;
 }
 
-/* Starts to copy chunk i, `n` bytes, between its half and the program's buffer. Data with holes is copied before
- * the call returns. */
+/* Starts to copy chunk i, `n` bytes, between its half and the program's buffer. Data with holes is copied
+ * before the call returns. */
 static int start_chunk(struct p2p_request *r, uint64_t i, size_t n, bool out)
 {
     struct pieces_part *part = &r->pieces;
@@ -295,5 +295,6 @@ void device_pieces_store(struct p2p_request *r, const char *data, size_t len)
         const int rc = wait_for_half(r->device_part, i);
         part->failed = part->failed ? part->failed : rc;
     }
-    r->base.error = r->base.error ? r->base.error : part->failed; /* MPI_ERR_TRUNCATE: the rest is stored */
+    /* an earlier MPI_ERR_TRUNCATE takes precedence */
+    r->base.error = r->base.error ? r->base.error : part->failed;
 }

@@ -14,18 +14,18 @@ int device_send_frame(struct p2p_request *r);
 /* Copies a message of `len` bytes from a frame into a receive in GPU memory. */
 int device_deliver(struct p2p_request *r, const void *payload, size_t len);
 
-/* False: the process has as many descriptors of exported memory as it may; files of the program need some
+/* False: the limit of open descriptors of exported memory is reached; the program's files need descriptors,
  * too. */
 bool device_may_keep_descriptor(const struct p2p_request *r);
-/* Closes the descriptor, by which another process maps the request's data, when the request ends. False:
- * out of memory; it is closed. */
+/* Stores the descriptor by which another process maps the request's data; closes it when the request ends.
+ * False: out of memory; the descriptor was closed. */
 bool device_store_descriptor(struct p2p_request *r, int descriptor);
 
-/* R3. begin: the bytes from `from` on will be moved. */
+/* For R3: prepares to move the bytes from offset `from` on through the staging buffer. */
 int device_pieces_begin(struct p2p_request *r, uint64_t from);
 /* Provides the next bytes to send, at most `most`; 0 or an error class. */
 int device_pieces_next(struct p2p_request *r, size_t most, const char **data, size_t *len);
-/* Stores the next received bytes; the first error is kept in r->base.error. */
+/* Stores the next received bytes; r->base.error is set to the first error. */
 void device_pieces_store(struct p2p_request *r, const char *data, size_t len);
 
 #endif

@@ -1,4 +1,4 @@
-/* eager.c: messages whose data travels with the envelope, in one frame [Liu04 3.2]. A synchronous one is
+/* eager.c: messages whose data travels with the envelope, in one frame [Liu04 3.2]. A synchronous message is
  * acknowledged when it is matched.
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -1,5 +1,5 @@
-/* engine.h: what the files of src/p2p share: the engine and its requests. A request moves from state to state
- * (state.def); what a protocol keeps in it is a part of its own (parts.h).
+/* engine.h: the point-to-point engine and its requests, shared by the files of src/p2p. state.def lists the
+ * states of a request; parts.h defines the data that each protocol stores in a request.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_ENGINE_H
@@ -34,17 +34,17 @@ struct p2p {
     struct pool messages;      /* struct message with MESSAGE_SMALL bytes */
     struct pool controls;      /* struct control: control frames that wait for room */
     struct ids ids;            /* cookies by which peers name requests of this process */
-    struct traffic traffic[2]; /* costs of large messages, by caps.cpu_moves */
+    struct traffic traffic[2]; /* costs of large messages; the index is caps.cpu_moves */
     struct last_bytes looks;   /* transfers whose last byte is polled */
     struct pool gets;          /* struct get: transfers of the GET protocol */
     struct pool pipes;         /* struct pipe: pieces of the PIPE protocol */
     struct pool copy_pool; /* struct map_copy. Valid, as the next three members, once GPU memory was mapped */
     uint32_t descriptors;  /* open descriptors of exported GPU memory */
-    struct list copies;    /* struct map_copy: copies of mapped GPU memory that are under way */
+    struct list copies;    /* struct map_copy: copies of mapped GPU memory in progress */
     struct net_hook copy_hook; /* in net->hooks while `copies` is not empty */
     struct list links;         /* struct link: peers to which, or from which, receives were offered */
-    uint64_t offer_above;      /* bytes: receives with more room may be offered */
-    uint64_t look_from; /* bytes: receives of this size are checked when they are posted (offers, failures) */
+    uint64_t offer_above;      /* receives of more bytes may be offered to their senders */
+    uint64_t look_from; /* receives of at least this many bytes are checked when posted (offers, failures) */
     bool faults;        /* a process has died or a communicator was revoked: receives are judged (fault.h) */
     p2p_judge *judge;   /* set by the layer that knows communicators; NULL: not set yet */
     void (*died)(void *arg, uint32_t number);
@@ -56,7 +56,7 @@ struct p2p {
     struct layer layers[FRAME_KINDS]; /* by kind of frame (enum p2p_layer_frame) */
     p2p_peer_of *peer_of;             /* finds the peer that is the source of a receive; NULL: not set yet */
     void *peer_of_arg;
-    uint32_t channels;             /* channels named so far (p2p_new_channel) */
+    uint32_t channels;             /* channel numbers assigned so far (p2p_new_channel) */
     struct list partitioned;       /* struct partitioned */
     const struct p2p_watch *watch; /* NULL: no tool attached, no overhead */
     const struct p2p_debug *debug; /* NULL: neither FISHPLATE_DEBUG=match nor leaks */
@@ -66,8 +66,8 @@ struct p2p {
 };
 
 struct p2p_request {
-    struct request base;        /* first */
-    struct match_entry match;   /* receive */
+    struct request base;        /* must be the first member */
+    struct match_entry match;   /* receive: entry in the matching table */
     struct frame_header header; /* send: header of the frame that carries or announces the message */
     struct net_pending pending; /* send: in peer->pending in the states that wait for room */
     struct peer *peer;
@@ -85,7 +85,7 @@ struct p2p_request {
     struct device_part *device_part; /* staging buffer and descriptor (device_staging.c); NULL: none */
     struct net_mem mem;
     struct net_key key;
-    struct traffic_ticket ticket; /* large receive: for reporting its cost */
+    struct traffic_ticket ticket; /* large receive: reports its cost to the tuner */
     struct pace_mark mark;        /* large receive: when its data began to move */
     union {
         struct hold_part hold;
@@ -105,13 +105,14 @@ static inline struct p2p_request *p2p_request(struct request *r)
 
 struct message;
 
-/* note.c: only with p->debug. Called when a send is about to leave, when a receive is posted, and when a receive takes a stored message. */
+/* Defined in note.c; called only with p->debug: before a message is sent, when a receive is posted, and when
+ * a receive matches a stored message. */
 void note_send(struct p2p *p, struct p2p_request *r);
 void note_check_at_post(struct p2p *p, struct p2p_request *r);
 void note_check_at_receive(struct p2p *p, struct p2p_request *r, const struct message *m);
 void notes_close(struct p2p *p);
 
-/* request.c */
+/* Defined in request.c. */
 extern const struct request_ops send_ops, recv_ops;
 struct p2p_request *p2p_request_new(struct p2p *p, const struct request_ops *ops, enum p2p_state state);
 
@@ -128,7 +129,7 @@ static inline void request_begin(struct p2p_request *r, struct p2p *p, const str
     r->device_part = NULL;
 }
 
-/* device_staging.c */
+/* Defined in device_staging.c. */
 void request_free_device_part(struct p2p_request *r);
 
 static inline void request_set_state(struct p2p_request *r, enum p2p_state to)
@@ -177,7 +178,7 @@ static inline struct p2p_request *request_find_by_cookie(struct p2p *p, const st
     return r && r->peer == from && request_is_in_state(r, states) ? r : NULL;
 }
 
-/* Gives the request a cookie; false when memory is out. */
+/* Assigns a cookie to the request; false: out of memory. */
 static inline bool request_publish(struct p2p_request *r)
 {
     r->cookie = ids_add(&r->base.p2p->ids, r);
@@ -192,7 +193,7 @@ static inline void request_unpublish(struct p2p_request *r)
     r->cookie = 0;
 }
 
-/* Describes the user's buffer to the request. */
+/* Stores buffer, length and kind of memory of the user's data in the request. */
 static inline void request_describe_data(struct p2p_request *r, const void *buf, MPI_Count count,
                                          struct dtype *type)
 {
@@ -227,15 +228,16 @@ static inline void request_unregister(struct p2p_request *r)
     r->registered = false;
 }
 
-/* control.c: small frames of protocols, queued while the transport is out of resources. */
+/* Defined in control.c: send a control message, which is queued while the transport is out of resources. */
 void control_send(struct p2p *p, struct peer *to, const struct frame_header *header, const void *payload,
                   size_t len);
 
-/* The same, in front of all queued frames. */
+/* Like control_send, but queues the message in front of all frames that wait for the peer. */
 void control_send_first(struct p2p *p, struct peer *to, const struct frame_header *header,
                         const void *payload, size_t len);
 
-/* recv.c: the error for a message that is longer than its receive or ends inside an element; 0: no error. */
+/* Defined in recv.c: the error for a message that is longer than its receive or ends inside an element; 0: no
+ * error. */
 int recv_check_whole_elements(const struct p2p_request *r, struct envelope env, uint64_t length);
 /* Stores source, tag and length in the receive's status; an error when the message does not fit. */
 static inline int recv_set_status(struct p2p_request *r, struct envelope env, uint64_t length)
@@ -248,15 +250,17 @@ static inline int recv_set_status(struct p2p_request *r, struct envelope env, ui
                : recv_check_whole_elements(r, env, length);
 }
 
-/* Copies len bytes of a message received in one frame to the user's buffer. Only GPU memory can cause an error. */
+/* Copies len bytes of a message received in one frame to the user's buffer. Only GPU memory can cause an
+ * error. */
 int recv_copy_payload(struct p2p_request *r, const void *payload, size_t len);
 
-/* offer.c: ends the offer of a receive that a frame is about to match. Returns true if the sender has filled the
- * offered memory meanwhile: the receive is complete then. */
+/* Defined in offer.c: ends the offer of a receive that a frame is about to match. Returns true if the sender
+ * has filled the offered memory meanwhile: the receive is complete then. */
 bool offer_finish_or_withdraw(struct p2p_request *r);
 
-/* recv.c: prepares a posted receive for a frame that matches it: its offer is withdrawn, a suspended receive becomes
- * active. Returns true if the sender has filled the offered memory meanwhile: the receive is complete then. */
+/* Defined in recv.c: prepares a posted receive for a frame that matches it: withdraws its offer, or resumes
+ * it if it is suspended. Returns true if the sender has filled the offered memory meanwhile: the receive is
+ * complete then. */
 bool recv_is_filled(struct p2p_request *r);
 
 /* Removes and returns the posted receive that matches this message, or NULL. */
@@ -277,11 +281,11 @@ static inline struct p2p_request *posted_remove_matching(struct p2p *p, struct e
 typedef void frame_handler(struct p2p *p, struct peer *from, const struct frame_header *h,
                            const void *payload, size_t len);
 
-/* eager.c */
+/* Defined in eager.c. */
 frame_handler eager_handle_frame, eager_sync_arrived, ack_arrived;
 void eager_receive_stored(struct p2p *p, struct p2p_request *r, struct message *m);
 
-/* cancel.c */
+/* Defined in cancel.c. */
 frame_handler cancel_arrived, cancelled_arrived;
 int send_cancel(struct request *r);
 int recv_cancel(struct request *r);

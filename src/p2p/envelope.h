@@ -1,4 +1,4 @@
-/* envelope.h: the part of a message that matching sees.
+/* envelope.h: the part of a message by which it is matched with a receive.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_ENVELOPE_H
@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* Two words, so that it is passed in registers; no member straddles them. */
+/* 16 bytes, so that an envelope is passed in two registers; no member straddles them. */
 struct envelope {
     uint64_t context;
     int32_t source; /* sender's rank in the communicator; MPI_ANY_SOURCE in a receive */

@@ -43,16 +43,16 @@ int p2p_probe_fault(struct p2p *p, struct envelope env)
 
 /* ---- receives that are posted ---- */
 
-/* Suspends a receive: calls that complete the request return MPIX_ERR_PROC_FAILED_PENDING and leave it active. It
- * stays posted. */
+/* Suspends a receive, which remains posted: calls that complete the request return
+ * MPIX_ERR_PROC_FAILED_PENDING and leave it active. */
 static void request_suspend(struct p2p_request *r)
 {
     request_change_state(r, STATE_RECV_SUSPENDED);
     request_complete(&r->base, MPIX_ERR_PROC_FAILED_PENDING);
 }
 
-/* Makes a suspended receive active again. Other threads read `complete` again under the lock before they use the
- * result. */
+/* Makes a suspended receive active again. Other threads read `complete` again under the lock before they use
+ * the result. */
 void fault_resume_receive(struct p2p_request *r)
 {
     request_change_state(r, STATE_RECV_UNMATCHED);
@@ -70,14 +70,15 @@ static bool is_internal(const struct request *r)
     return r->on_complete != NULL || r->freed;
 }
 
-/* True for one round of a persistent receive: the request can be started again. Collectives have odd contexts. */
+/* True for one round of a persistent receive: the request can be started again. Collectives have odd
+ * contexts. */
 static bool is_persistent(const struct p2p_request *r)
 {
     return r->base.on_complete != NULL && !(r->match.env.context & 1);
 }
 
-/* Ends a posted receive with an error. Returns false if a living peer may be writing into it: that peer is queried
- * first, and request_finish_cancel ends the receive. */
+/* Ends a posted receive with an error. Returns false if a living peer may be writing into the receive's
+ * memory: its offers are recalled first, and request_finish_cancel ends the receive. */
 static bool fail_posted_receive(struct p2p *p, struct p2p_request *r, int error)
 {
     if (request_is_in_state(r, OFFERED_STATES)) {
@@ -106,7 +107,7 @@ void p2p_free_suspended(struct request *base)
     base->freed = true;
 }
 
-/* Applies the failures known so far to a posted receive; true when that has completed it. */
+/* Applies the failures known so far to a posted receive; true if the receive has completed. */
 static bool apply_faults_to_posted(struct p2p *p, struct p2p_request *r)
 {
     int error = fault_check_envelope(p, r->match.env);
@@ -136,8 +137,8 @@ static struct p2p_request *posted_request(struct match_entry *e)
     return container_of(e, struct p2p_request, match);
 }
 
-/* Judges posted receives until one has ended. Its owner may then post others, and the tables may grow, so the caller
- * starts again. */
+/* Applies failures to posted receives until one of them ends. Its completion callback may post other
+ * receives, and the tables may grow, so the caller starts again. */
 static bool apply_faults_until_change(struct p2p *p)
 {
     struct match_table *t = &p->posted;
@@ -170,7 +171,8 @@ static void fault_refuse_message(struct p2p *p, struct peer *from, uint8_t kind,
     control_send(p, from, &answer, NULL, 0);
 }
 
-/* Returns the error if a message of a dead process is lost: it was announced, but its data has not arrived. */
+/* Returns an error if no receive will match the message: its communicator was revoked, its collective has
+ * failed, or it was announced by a process that has died. Otherwise 0. */
 static int fault_message_is_lost(struct p2p *p, const struct peer *from, uint8_t kind, struct envelope env)
 {
     if (kind == FRAME_RTS && peer_is_lost(from))
@@ -196,7 +198,8 @@ static void apply_faults_to_unexpected(struct p2p *p)
     for (uint32_t i = 0; t->count > 0 && i < t->nbuckets; i++)
         list_foreach_safe(pos, after, &t->buckets[MATCH_EXACT][i])
         {
-            struct match_entry *e = (struct match_entry *)pos; /* link[MATCH_EXACT] comes first */
+            /* link[MATCH_EXACT] is the first member of the entry */
+            struct match_entry *e = (struct match_entry *)pos;
             struct message *m = message_of(e);
             int error = fault_message_is_lost(p, m->from, m->kind, e->env);
             if (!error)
@@ -226,7 +229,8 @@ static void fail_request_of_dead_peer(struct p2p *p, struct p2p_request *r)
         if (r->match.posted)
             posted_remove(&p->posted, &r->match);
         offer_end(r, 0, false);
-        error = r->base.error ? r->base.error : error; /* fail_posted_receive */
+        /* the error that fail_posted_receive has stored, if any */
+        error = r->base.error ? r->base.error : error;
     }
     if (request_is_in_state(r, STATE_BIT(SEND_PIPE) | STATE_BIT(RECV_PIPE)))
         laboratory_pipe.drop(r);

@@ -9,8 +9,8 @@
 #include "p2p/envelope.h"
 #include "p2p/p2p.h"
 
-/* Frame kinds: frame_header.kind. In all of them `word` is the message length or the cookie the receiver of
- * the frame knows its request by. */
+/* Frame kinds: frame_header.kind. `word` is the length of the message or the cookie of a request of the
+ * frame's receiver. */
 enum frame_kind {
     FRAME_EAGER,      /* word: length; payload: the data */
     FRAME_EAGER_SYNC, /* word: sender's cookie; payload: the data; answered by FRAME_ACK when matched */
@@ -23,20 +23,21 @@ enum frame_kind {
     FRAME_WRITTEN,   /* the data is written. word: receiver's cookie; aux: error class; payload: length */
     FRAME_RTR, /* offers the memory of a receive. word: receiver's cookie; context, source, tag of the receive;
                        * aux: last byte; flags: RTR_LOOKS; payload: struct rtr */
-    FRAME_TAKEN, /* the sender writes into the offered receive with this cookie, which takes no other message */
-    FRAME_RECALL,   /* the receiver withdraws all its offers */
-    FRAME_RECALLED, /* answer to RECALL: the sender writes into none of them any more */
-    FRAME_CANCEL,   /* cancels a send. word: sender's cookie; context, source, tag of the message */
-    FRAME_CANCELLED, /* answer to CANCEL. word: cookie; flags: 1 if the message had no receive and was removed */
-    FRAME_ONE_SIDED = P2P_FRAME_ONE_SIDED, /* contents: src/rma */
+    /* the sender writes into the offered receive with this cookie, which matches no other message */
+    FRAME_TAKEN,
+    FRAME_RECALL,    /* the receiver withdraws all its offers */
+    FRAME_RECALLED,  /* answer to RECALL: the sender writes into none of them any more */
+    FRAME_CANCEL,    /* cancels a send. word: sender's cookie; context, source, tag of the message */
+    FRAME_CANCELLED, /* answer to CANCEL. word: cookie; flags: 1 if the unmatched message was removed */
+    FRAME_ONE_SIDED = P2P_FRAME_ONE_SIDED, /* a one-sided operation; contents: src/rma */
     FRAME_NOTE,                    /* FISHPLATE_DEBUG=match, about the next message; payload: struct note */
-    FRAME_FAULT = P2P_FRAME_FAULT, /* contents: src/ft */
-    FRAME_GROUP = NET_FRAME_GROUP, /* contents: net/group.h */
-    FRAME_CALL = P2P_FRAME_CALL,   /* contents: src/coll */
+    FRAME_FAULT = P2P_FRAME_FAULT, /* an agreement after a failure; contents: src/ft */
+    FRAME_GROUP = NET_FRAME_GROUP, /* a frame of net/group.h */
+    FRAME_CALL = P2P_FRAME_CALL,   /* a collective call that waits; contents: src/coll */
     FRAME_KINDS
 };
 
-/* Bits of rts.can: how the message may move. */
+/* Bits of rts.can: transfers that are possible for the data. */
 enum {
     RTS_READ = 1,    /* the receiver may read the data */
     RTS_WRITE = 2,   /* the sender can write the data */
@@ -48,9 +49,9 @@ enum {
 enum { RTR_LOOKS = 1 }; /* the receiver polls the last byte */
 enum {
     CTS_SPLIT = 1,       /* requests a part: the receiver reads the rest and reports completion */
-    CTS_PIPE = 2,        /* requests a piece */
-    CTS_LAST = 4,        /* ... the last one */
-    CTS_UNREACHABLE = 8, /* ... in frames, since its memory could not be registered */
+    CTS_PIPE = 2,        /* requests a piece of a PIPE message */
+    CTS_LAST = 4,        /* requests the last piece */
+    CTS_UNREACHABLE = 8, /* requests the piece in frames, since the receiver could not register its memory */
     CTS_MAP = 16         /* the sender maps GPU memory of the receiver: struct gpu_export follows */
 };
 
@@ -62,7 +63,7 @@ struct rts {
 };
 
 struct cts {
-    uint64_t cookie; /* the receiver's */
+    uint64_t cookie; /* cookie of the receive */
     uint64_t bytes;  /* bytes of the message for which the receiver has room */
 };
 

@@ -22,8 +22,8 @@ struct last_byte {
     void (*changed)(struct last_byte *b);
 };
 
-/* All bytes that are polled. The hook runs only while there are some, so that other programs pay nothing; and they
- * are never many: polls on every progress must stay inexpensive. */
+/* All bytes that are polled. The progress hook exists only while there are some. Their number is limited,
+ * since each progress call polls all of them. */
 #define LAST_BYTES_MAX 64
 struct last_bytes {
     struct net *net;
@@ -45,8 +45,8 @@ static inline void last_byte_set(struct last_byte *b, uint8_t *at, uint8_t value
     *at = value;
 }
 
-/* True if the byte has changed. Acquire: pairs with the order of bytes in the peer's write, so that all data in front
- * of it can be read. */
+/* True if the byte has changed. Acquire: pairs with the order of bytes in the peer's write, so that all data
+ * in front of it can be read. */
 static inline bool last_byte_changed(const struct last_byte *b)
 {
     bool changed = *(volatile const uint8_t *)b->at != b->was;

@@ -139,7 +139,7 @@ static struct list *chain_merge(struct list *a, struct list *b)
     return first.next;
 }
 
-/* Takes the first n > 0 entries off the chain and sorts them, oldest first. Needs no memory. */
+/* Removes the first n > 0 entries from the chain and sorts them, oldest first. Allocates no memory. */
 static struct list *chain_sort(struct list **chain, uint32_t n)
 {
     if (n == 1) {
@@ -152,7 +152,8 @@ static struct list *chain_sort(struct list **chain, uint32_t n)
     return chain_merge(a, b);
 }
 
-/* Enters the waiting messages under the wildcard keys, oldest first, at the program's first wildcard receive. */
+/* Enters the waiting messages under the wildcard keys, oldest first, at the program's first wildcard
+ * receive. */
 static void index_by_wildcards(struct match_table *t)
 {
     struct list *waiting = NULL;

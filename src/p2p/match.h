@@ -2,10 +2,10 @@
  * buckets by (context, source, tag), so that the cost does not depend on how many receives are posted or how
  * many messages wait.
  *
- * A posted receive is stored under its own key, wildcards included; an incoming message looks under at most
- * four keys, and only under those for which a receive is posted. An unexpected message is stored under its
- * full key and, once the program has used a wildcard, under the three keys that a wildcard receive may use.
- * When several match, the oldest is taken, as MPI's ordering rules require.
+ * A posted receive is stored under its own key, wildcards included; an incoming message is searched under at
+ * most four keys, and only under those for which a receive is posted. An unexpected message is stored under
+ * its full key and, once the program has used a wildcard, under the three keys that a wildcard receive may
+ * use. When several match, the oldest is taken, as MPI's ordering rules require.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_MATCH_H
@@ -55,7 +55,7 @@ static inline bool envelope_equal(struct envelope a, struct envelope b)
     return a.context == b.context && a.source == b.source && a.tag == b.tag;
 }
 
-/* The envelope as a receive with this kind of wildcard would have it. */
+/* Returns the envelope with source or tag replaced by the wildcards of `kind`: the key of such receives. */
 static inline struct envelope envelope_with_wildcards(struct envelope env, int kind)
 {
     if (kind & MATCH_ANY_SOURCE)
@@ -65,7 +65,7 @@ static inline struct envelope envelope_with_wildcards(struct envelope env, int k
     return env;
 }
 
-/* Adds a posted receive. */
+/* Adds a posted receive to the hash tables. */
 void posted_insert_hashed(struct match_table *t, struct match_entry *e);
 void posted_remove_hashed(struct match_table *t, struct match_entry *e);
 struct match_entry *posted_find_wild(struct match_table *t, struct envelope env);
@@ -121,7 +121,6 @@ static inline struct match_entry *posted_find(struct match_table *t, struct enve
     return posted_find_wild(t, env);
 }
 
-/* Adds an unexpected message. */
 void unexpected_add(struct match_table *t, struct match_entry *e);
 void unexpected_remove(struct match_table *t, struct match_entry *e);
 /* The oldest unexpected message that matches this receive (with wildcards), or NULL. Not removed. */

@@ -42,7 +42,8 @@ void messages_free_from(struct p2p *p, const struct peer *from)
     for (uint32_t i = 0; i < t->nbuckets; i++)
         list_foreach_safe(pos, after, &t->buckets[MATCH_EXACT][i])
         {
-            struct match_entry *e = (struct match_entry *)pos; /* link[MATCH_EXACT] comes first */
+            /* link[MATCH_EXACT] is the first member of the entry */
+            struct match_entry *e = (struct match_entry *)pos;
             if (from && message_of(e)->from != from)
                 continue;
             unexpected_remove(t, e);

@@ -1,4 +1,4 @@
-/* message.h: messages that arrived before their receive, or whose announcement did.
+/* message.h: unexpected messages: a message, or its announcement, arrived before its receive was posted.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_MESSAGE_H
@@ -9,7 +9,8 @@
 #define MESSAGE_SMALL 256 /* bytes of payload of a message from the pool */
 
 struct message {
-    struct object obj; /* MAGIC_MESSAGE; first: it may be a user's handle (matched probe) */
+    /* MAGIC_MESSAGE; first member, since the message may be a user's handle (matched probe) */
+    struct object obj;
     struct match_entry match;
     struct p2p *p2p;
     struct comm *comm; /* set when a matched probe returned the message; passed on to the receive */
@@ -28,11 +29,11 @@ static inline struct message *message_of(struct match_entry *e)
     return container_of(e, struct message, match);
 }
 
-/* A new unexpected message, which waits for its receive. */
+/* Creates an unexpected message and adds it to the table of unexpected messages. */
 struct message *message_new(struct p2p *p, struct peer *from, const struct frame_header *h, size_t payload);
 void message_free(struct message *m);
 
-/* Frees the waiting messages of this peer, or of all peers when it is NULL. */
+/* Frees the waiting messages of this peer, or of all peers if `from` is NULL. */
 void messages_free_from(struct p2p *p, const struct peer *from);
 
 #endif

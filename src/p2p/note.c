@@ -1,4 +1,5 @@
-/* note.c: notes about messages: how they travel, where they wait for the receive, and the comparison.
+/* note.c: sends notes about messages, stores received notes until their message is matched, and compares them
+ * with the receive.
  *
  * Frames of a peer arrive in order, so a note is about the next message of that peer.
  *
@@ -14,7 +15,7 @@
 #include "p2p/engine.h"
 #include "p2p/message.h"
 
-/* A note that waits: for the peer's next message, for the receive of a message, or (of a receive) for a message. */
+/* A stored note: about a peer's next message, about an unexpected message, or about a posted receive. */
 struct kept {
     struct list link;
     enum { OF_PEER, OF_MESSAGE, OF_RECEIVE } of;
@@ -71,7 +72,7 @@ bool note_matches(const struct note *sent, const struct note *received)
     uint32_t r = 0;
     uint64_t room = received->nruns > 0 ? received->runs[0].count : 0;
     if (is_packed_note(sent) || is_packed_note(received))
-        return true; /* matches anything, MPI-5.0 3.3.1 */
+        return true; /* MPI_PACKED matches any type (MPI 5.0, 3.3.1) */
     for (uint32_t s = 0; s < sent->nruns; s++) {
         for (uint64_t left = sent->runs[s].count; left > 0;) {
             while (r < received->nruns && room == 0)
@@ -118,7 +119,7 @@ static void note_compare(struct p2p *p, uint32_t from, struct envelope env, cons
 {
     struct note received = {0};
     if (!note_remove(p, OF_RECEIVE, 0, r->match.order, &received))
-        p->debug->where(&received.place); /* the receive is being called now */
+        p->debug->where(&received.place); /* not recorded before: the program is calling the receive now */
     note_describe(&received, r->type, r->count);
     if (!note_matches(sent, &received))
         p->debug->differs(p, from, env, sent, &received);
@@ -150,7 +151,7 @@ static void note_handle_frame(struct p2p *p, struct peer *from, const void *payl
     note_store(p, OF_PEER, from->rank, 0, &note);
 }
 
-/* Replaces deliver while messages are recorded. */
+/* Replaces net->deliver while FISHPLATE_DEBUG=match is in use. */
 static void deliver_with_notes(void *ctx, struct peer *from, const struct frame_header *h,
                                const void *payload, size_t len)
 {

@@ -1,8 +1,8 @@
-/* note.h: FISHPLATE_DEBUG=match and leaks: what the program sent and receives, in its own types, and where it called. A note
- * about each message goes ahead of it to the receiver, which compares it with the receive that takes the message.
- *
- * All of it hangs from hooks that exist anyway: sends are led past the fast path by peer->eager_below, receives by
- * p2p->offer_above, arrivals by net->deliver. Nothing is paid when it is off.
+/* note.h: FISHPLATE_DEBUG=match and leaks: records the types with which the program sends and receives, and
+ * the places of the calls. The sender sends a note about each message before the message; the receiver
+ * compares the note with the receive that matches the message. Existing checks lead to the notes:
+ * peer->eager_below for sends, p2p->offer_above for receives, net->deliver for arrivals. Without
+ * FISHPLATE_DEBUG there is no overhead.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_NOTE_H
@@ -13,7 +13,7 @@
 
 enum { NOTE_RUNS = 6, NOTE_NAME = 24 };
 
-/* Equal basic types that follow each other. */
+/* A run of consecutive elements of one basic type. */
 struct note_run {
     uint64_t count;
     uint32_t kind; /* enum dt_kind */
@@ -25,15 +25,15 @@ struct note {
     uint64_t count; /* count that the program passed */
     char type[NOTE_NAME];
     uint32_t nruns;
-    uint32_t more; /* there are runs beyond those below, which are not compared */
+    uint32_t more; /* 1: there are more runs than `runs` holds; these are not compared */
     struct note_run runs[NOTE_RUNS];
 };
 
-/* The subscribers of notes; used under the lock. */
+/* Callbacks of FISHPLATE_DEBUG; called under the lock. */
 struct p2p_debug {
     bool match;
-    void (*where)(struct place *out); /* finds the call of the program that is running */
-    /* A request that is not complete yet; NULL: no tool attached. */
+    void (*where)(struct place *out); /* finds the place in the program that called MPI */
+    /* Called for each request that does not complete at once; NULL: requests are not recorded. */
     void (*made)(const struct request *r);
     void (*differs)(struct p2p *p, uint32_t from, struct envelope env, const struct note *sent,
                     const struct note *received);

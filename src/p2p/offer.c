@@ -1,4 +1,5 @@
-/* offer.c: receives that are offered to their sender, from both sides: made, held, used, void, taken back. See offer.h.
+/* offer.c: makes, stores, uses, discards and recalls offers of receives, at the receiver and at the sender.
+ * See offer.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/offer.h"
@@ -15,8 +16,8 @@ static COUNTER(
     crossed, "p2p_offers_crossed",
     "Offered receive buffers not used because messages were under way already when the offer arrived.");
 
-#define HOLD_LATENCIES 8    /* how long a send waits for an offer, in times of a small frame */
-#define HOLD_NS_MIN    2000 /* ... at least */
+#define HOLD_LATENCIES 8    /* a send waits for an offer for this many latencies of a small frame */
+#define HOLD_NS_MIN    2000 /* ... but at least for this many ns */
 
 struct link *link_make(struct p2p *p, struct peer *peer)
 {
@@ -65,8 +66,8 @@ void offer_begin(struct p2p_request *r, enum p2p_protocol protocol, uint8_t last
     last_byte_set(&r->offer.last, (uint8_t *)r->buf + r->length - 1, last);
 }
 
-/* Ends an offer. The last byte gets its former value if the message does not cover it: a receive changes only the part
- * of the buffer that its message fills. */
+/* Ends an offer. The last byte gets its former value if the message does not cover it: a receive changes only
+ * the part of the buffer that its message fills. */
 void offer_end(struct p2p_request *r, uint64_t length, bool used)
 {
     struct p2p *p = r->base.p2p;
@@ -96,7 +97,7 @@ bool offer_finish_or_withdraw(struct p2p_request *r)
     return false;
 }
 
-/* The sender has used an offer; ignored if the receive was already seen to be filled. */
+/* Handles TAKEN: the sender writes into an offered receive. Ignored if the receive is already complete. */
 void taken_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
                    size_t len)
 {
@@ -109,8 +110,8 @@ void taken_arrived(struct p2p *p, struct peer *from, const struct frame_header *
     request_change_state(r, STATE_RECV_TAKEN);
 }
 
-/* Recalls the offers made to a sender, for MPI_Cancel. The sender may be writing at this moment, so it is queried; all
- * its offers are recalled, which is simple and rare. */
+/* Recalls all offers made to a sender, for MPI_Cancel of one receive: the sender may be writing at this
+ * moment. */
 void offer_recall_all(struct p2p_request *r)
 {
     struct link *l = peer_link(r->peer);
@@ -124,7 +125,8 @@ void offer_recall_all(struct p2p_request *r)
     control_send(r->base.p2p, r->peer, &h, NULL, 0);
 }
 
-/* Handles the peer's confirmation that it writes into no offer any more; what it wrote before is visible now. */
+/* Handles the peer's confirmation that it writes into no offer any more; what it wrote before is visible
+ * now. */
 void recalled_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
                       size_t len)
 {
@@ -147,8 +149,8 @@ void recalled_arrived(struct p2p *p, struct peer *from, const struct frame_heade
 
 /* ---- the sender ---- */
 
-/* Makes every message to that peer check the offers before it is sent, while offers are held, or written to in a way
- * that frames overtake. */
+/* Makes every send to the peer check the offers first (eager_below 0), while the peer has offers, or while
+ * writes are in progress that frames can overtake. */
 static void update_eager_limit(struct peer *to)
 {
     const struct link *l = peer_link(to);
@@ -188,8 +190,8 @@ bool offer_take_for_send(struct peer *to, struct envelope env, struct offer *off
     return true;
 }
 
-/* Notifies the receiver of a message that is being written to an offer where frames would overtake the write: its
- * receive must not match the next message. */
+/* Sends TAKEN for a message that is being written to an offer, if frames can overtake the write: its receive
+ * must not match the next message. */
 static int taken_send_notice(struct peer *to, struct p2p_request *r, struct envelope env)
 {
     if (r->write.taken_sent || !envelope_equal(header_envelope(&r->header), env))
@@ -243,7 +245,8 @@ void offer_write_end(struct p2p_request *r)
     }
 }
 
-/* Handles a recall. Without memory for a link none of the peer's offers was kept. */
+/* Handles RECALL: discards the peer's offers, and answers when no write into them is in progress. Without a
+ * link (out of memory) no offer was stored. */
 void recall_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
                     size_t len)
 {

@@ -1,29 +1,26 @@
-/* offer_policy.h: when the receiver starts a transfer [Takagi13 2.2, 3.2], it offers the sender the memory of one
- * posted receive (RTR, ready to receive). Which message will that receive take? Both sides must agree,
- * although messages and offers cross on their way. Each side needs only counters for that:
+/* offer_policy.h: the receiver starts a transfer [Takagi13 2.2, 3.2]: it offers the sender the memory of one
+ * posted receive (RTR, ready to receive). Both sides must agree which message that receive matches, although
+ * messages and offers cross in the network. Each side needs only counters:
  *
- * The receiver offers a receive only if it names source and tag, and if it is the oldest posted one that
- * takes such a message: no older receive, with or without wildcards, could take it first. With the offer goes
- * the number of messages it has received from that peer so far (frames with an envelope: eager or announced) of
- * the same class: those that could be for this receive, and some others.
+ * The receiver offers a receive only if the receive names source and tag, and if no older posted receive,
+ * with or without wildcards, matches the same messages. The offer contains the number of messages of the same
+ * class (envelope_class) that the receiver has received from that peer in frames (eager or announced).
  *
- * The sender counts the messages that it has sent to the peer likewise. An offer that arrives with received != sent has
- * crossed with a message, which may be the one that this receive takes: the offer is void, and dropped. With received ==
- * sent nothing of that class is under way in frames. A message that was written into an earlier offer may be,
- * but not with the same envelope: its receive would be posted still, and older. So the offered receive takes
- * the next message with this envelope, whatever it is: the sender keeps the offer until it sends one. If that
- * is a large message that fits, it is written into the offered memory; anything else goes as if there were no
- * offer, and arrives where the offer came from, which makes it void there too.
+ * The sender counts the messages that it has sent to the peer likewise. An offer that arrives with received
+ * != sent has crossed with a message, which the receive may match: the sender discards the offer. With
+ * received == sent no message of that class is in transit in frames. A message that was written into an
+ * earlier offer may be, but not with the same envelope: its receive would still be posted, and older. So the
+ * offered receive matches the next message with this envelope, and the sender stores the offer until it sends
+ * that message. A large message that fits is written into the offered memory. Any other message is sent as
+ * without an offer; when it arrives, the receiver withdraws the offer.
  *
- * A message that was written is not seen in the order of frames. Before the receiver gives an offered receive
- * to a frame, it looks whether it has been filled meanwhile: a frame sent after the write arrives after its
- * data (put_ordered), or after the word that the receiver was promised instead. Where that is not so, the
- * sender first reports that the receive is taken (TAKEN) if it sends another message with the same envelope
- * while it still writes.
+ * A written message does not arrive in the order of frames. Before the receiver matches a frame with an
+ * offered receive, it checks whether that receive has been filled: with put_ordered, a frame sent after the
+ * write arrives after the written data, or after WRITTEN. Without put_ordered, the sender sends TAKEN before
+ * it sends another message with the same envelope while the write is in progress.
  *
- * So an offer that the sender holds belongs to a receive that is still posted. To take that receive back
- * (MPI_Cancel) the receiver recalls its offers; the answer comes behind everything the sender did with
- * them.
+ * So a stored offer belongs to a receive that is still posted. To cancel that receive (MPI_Cancel) the
+ * receiver recalls its offers; the sender answers after its writes into them have ended.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_OFFER_POLICY_H
@@ -39,7 +36,7 @@ struct offer {
     uint64_t cookie; /* cookie of the offered receive */
     uint64_t address, room;
     struct net_key key;
-    uint8_t last; /* value of the last byte of the room */
+    uint8_t last; /* value that the receiver has stored in the last byte */
     bool looks;   /* the receiver polls that byte: no message reports its change */
 };
 
@@ -49,14 +46,15 @@ struct offers {
     struct offer held[OFFERS_MAX];
 };
 
-/* Messages are counted by classes of envelopes, so that few unrelated ones cross with an offer: a barrier
- * between the receive and the send, say. */
+/* Messages are counted by classes of envelopes, so that few unrelated messages, for example of a barrier,
+ * invalidate an offer. */
 static inline uint32_t envelope_class(struct envelope env)
 {
     return ((uint32_t)env.context + (uint32_t)env.tag) % PEER_CLASSES;
 }
 
-/* Adds an offer that has arrived. Returns false if messages that were sent meanwhile make it void. */
+/* Stores an offer that has arrived. Returns false if messages were sent meanwhile, or if the table is
+ * full. */
 static inline bool offers_add(struct offers *o, const struct offer *offer, uint32_t received, uint32_t sent)
 {
     if (received != sent || o->count == OFFERS_MAX)
@@ -65,14 +63,15 @@ static inline bool offers_add(struct offers *o, const struct offer *offer, uint3
     return true;
 }
 
-/* Takes the offer for a message that is about to be sent; false if there is none. */
+/* Removes and returns the offer for a message that is about to be sent; false if there is none. */
 static inline bool offers_remove_matching(struct offers *o, struct envelope env, struct offer *out)
 {
     for (int i = 0; i < o->count; i++) {
         if (!envelope_equal(o->held[i].env, env))
             continue;
         *out = o->held[i];
-        o->held[i] = o->held[--o->count]; /* no two have one envelope: the order does not matter */
+        /* stored offers have different envelopes: their order does not matter */
+        o->held[i] = o->held[--o->count];
         return true;
     }
     return false;

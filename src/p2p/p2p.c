@@ -99,7 +99,7 @@ static void deliver_with_tool(void *ctx, struct peer *from, const struct frame_h
     if (p->watch)
         p->watch->arrived(p, &a);
     p2p_deliver(ctx, from, h, payload, len);
-    if (p->watch) /* a tool may have looked away meanwhile */
+    if (p->watch) /* a callback may have detached the tool */
         p->watch->delivered(p);
 }
 
@@ -109,7 +109,7 @@ void p2p_set_watch(struct p2p *p, const struct p2p_watch *watch)
     void (*plain)(void *, struct peer *, const struct frame_header *, const void *, size_t) =
         watch ? deliver_with_tool : p2p_deliver;
     if (p->plain_deliver)
-        p->plain_deliver = plain; /* note.c stands before it */
+        p->plain_deliver = plain; /* deliver_with_notes (note.c) calls this function */
     else
         p->net->deliver = plain;
 }
@@ -154,7 +154,7 @@ static enum net_fate p2p_query_op_status(void *ctx, struct net_op *op, uint64_t 
     return write_is_op(op, &seen, number) && seen ? NET_FATE_ASK : NET_FATE_REPEAT;
 }
 
-/* Handles completion of a receive that is no longer offered. */
+/* True if the write into the receive with cookie `number` has arrived; completes the receive in this case. */
 static bool p2p_op_completed_at_peer(void *ctx, const struct peer *from, uint64_t number)
 {
     struct p2p_request *r = request_find_by_cookie(
@@ -179,7 +179,7 @@ static const struct request_ops no_proc_ops = {.name = "receive", .release = rel
 
 int p2p_open(struct net *net, struct p2p **out)
 {
-    struct p2p *p = objmem_new(sizeof(*p)); /* it has requests in it that users hold */
+    struct p2p *p = objmem_new(sizeof(*p)); /* contains requests of which users have handles */
     if (!p)
         return err_set(MPI_ERR_NO_MEM, "out of memory at start-up");
     int rc = match_open(&p->posted);
@@ -231,9 +231,9 @@ void p2p_close(struct p2p *p)
 {
     log_protocol_choices(p);
     maps_close(p);
-    messages_free_from(p, NULL); /* what nobody received */
+    messages_free_from(p, NULL); /* messages that were never received */
     notes_close(p);
-    last_bytes_close(&p->looks); /* receives that were offered and never got a message */
+    last_bytes_close(&p->looks); /* of offered receives that got no message */
     match_close(&p->posted);
     match_close(&p->unexpected);
     pool_destroy(&p->requests);

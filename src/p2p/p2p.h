@@ -1,4 +1,4 @@
-/* p2p.h: point-to-point messages: matching and protocols. It knows contexts (numbers that separate
+/* p2p.h: point-to-point messages: matching and protocols. This module knows contexts (numbers that separate
  * communicators) and ranks within them, not communicators; the caller finds the peer.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -16,23 +16,25 @@ struct p2p;
 
 enum send_mode { SEND_STANDARD, SEND_SYNCHRONOUS, SEND_READY };
 
-/* What was learned about large messages, a line for each class of sizes and kind of traffic (traffic.h). */
+/* Describes measured costs and chosen paths of large messages, a line for each class of sizes and kind of
+ * traffic (traffic.h). */
 size_t p2p_describe_choices(const struct p2p *p, char *out, size_t size);
 
 int p2p_open(struct net *net, struct p2p **out);
 void p2p_close(struct p2p *p);
 struct net *p2p_get_net(struct p2p *p);
 
-/* Sets the function that releases a request's communicator (request.comm), which only upper layers can. */
+/* Sets the function of an upper layer that releases a request's communicator (request.comm). */
 void p2p_on_drop_comm(struct p2p *p, void (*drop)(struct comm *comm));
 
-/* The peer that is the source of a receive; NULL if unknown. Without this callback no receive is offered to its
- * sender. */
+/* The peer that is the source of a receive; NULL if unknown. Without this callback no receive is offered to
+ * its sender. */
 typedef struct peer *p2p_peer_of(void *arg, struct envelope env);
 void p2p_on_peer_of(struct p2p *p, p2p_peer_of *peer_of, void *arg);
 
-/* Frames of other layers share the connections and the order of messages. The sender sets their kind, and the peer passes frames
- * of that kind to the layer's handler, which runs inside progress and must never wait. Without a handler (NULL) they are dropped. */
+/* Frames of other layers share the connections and the order of messages. The sender sets their kind, and the
+ * peer passes frames of that kind to the layer's handler, which runs inside progress and must never wait.
+ * Without a handler (NULL) they are dropped. */
 enum p2p_layer_frame {
     P2P_FRAME_ONE_SIDED = 15, /* one-sided operations (src/rma) */
     P2P_FRAME_FAULT = 17,     /* agreements after a failure (src/ft) */
@@ -42,7 +44,8 @@ typedef void p2p_layer_handler(void *arg, struct peer *from, const struct frame_
                                const void *payload, size_t len);
 void p2p_set_layer_handler(struct p2p *p, enum p2p_layer_frame kind, p2p_layer_handler *handler, void *arg);
 
-/* A request that is complete from the start, shared by all users: an eager send, a receive from MPI_PROC_NULL. */
+/* A request that is complete from the start, shared by all users: an eager send, a receive from
+ * MPI_PROC_NULL. */
 struct request *p2p_completed_send_request(struct p2p *p);
 struct request *p2p_proc_null_request(struct p2p *p);
 
@@ -55,7 +58,7 @@ enum p2p_protocol {
     PROTOCOL_SYNCHRONOUS,
     PROTOCOL_R3,
     PROTOCOL_GETCQE,
-    PROTOCOL_RENDEZVOUS, /* announced: how it moves is not known yet */
+    PROTOCOL_RENDEZVOUS, /* announced; the receiver has not chosen a protocol yet */
     PROTOCOL_RPUT,
     PROTOCOL_GET,
     PROTOCOL_PUTNR,
@@ -73,7 +76,7 @@ struct p2p_arrival {
 };
 struct p2p_watch {
     void (*arrived)(struct p2p *p, const struct p2p_arrival *a);
-    void (*delivered)(struct p2p *p); /* after the message was matched or kept */
+    void (*delivered)(struct p2p *p); /* after the message was matched or stored */
     void (*chose)(struct p2p *p, struct envelope env, uint64_t length, enum p2p_protocol protocol);
 };
 /* Sets the callbacks of tools; with NULL there is no cost. */
@@ -84,13 +87,14 @@ size_t p2p_unexpected_length(const struct p2p *p);
 size_t p2p_posted_length(const struct p2p *p);
 /* True if a posted receive matches this message. */
 bool p2p_is_posted(struct p2p *p, struct envelope env);
-/* Shows at most `most` of the messages that wait for a receive. The payload is NULL for one that was only announced. */
+/* Calls `show` for at most `most` messages that wait for a receive. The payload is NULL for a message that
+ * was only announced. */
 void p2p_visit_unexpected(const struct p2p *p, int most,
                           void (*show)(void *arg, struct envelope env, const void *payload, uint64_t length),
                           void *arg);
 
-/* Starts a send of `count` elements at `buf`. env.source is my rank in the communicator. *out may come back
- * complete already. The datatype is retained until completion. */
+/* Starts a send of `count` elements at `buf`. env.source: this process's rank in the communicator. *out may
+ * be complete already. The datatype is retained until completion. */
 int p2p_isend(struct p2p *p, const void *buf, MPI_Count count, struct dtype *type, struct peer *to,
               struct envelope env, enum send_mode mode, struct request **out);
 int p2p_irecv(struct p2p *p, void *buf, MPI_Count count, struct dtype *type, struct envelope env,
@@ -102,25 +106,27 @@ int p2p_send(struct p2p *p, const void *buf, MPI_Count count, struct dtype *type
 int p2p_recv(struct p2p *p, void *buf, MPI_Count count, struct dtype *type, struct envelope env,
              MPI_Status *status);
 
-/* True for a complete receive that got less than it has room for, an error only for callers that know the length
- * beforehand. */
+/* True if a complete receive got fewer bytes than it has room for: an error only for callers that know the
+ * length in advance. */
 bool p2p_receive_is_short(const struct request *r);
 
-/* Probing. A matched message (improbe) is taken out of matching; receive it with p2p_imrecv. */
+/* Probing. A matched message (improbe) is no longer matched with receives; receive it with p2p_imrecv. */
 struct message;
 bool p2p_iprobe(struct p2p *p, struct envelope env, MPI_Status *status);
 struct message *p2p_improbe(struct p2p *p, struct envelope env, MPI_Status *status);
-/* Sets the communicator whose error handler serves the message's receive; the request takes over the reference. */
+/* Sets the communicator whose error handler serves the message's receive; the request takes over the
+ * reference. */
 void p2p_message_bind(struct message *m, struct comm *comm);
 int p2p_imrecv(struct p2p *p, struct message *message, void *buf, MPI_Count count, struct dtype *type,
                struct request **out);
 
-/* Cancels the request if that is still possible; it completes either way. Only a generalized request may fail. */
+/* Cancels the request if that is still possible; it completes either way. Only a generalized request may
+ * fail. */
 int p2p_cancel(struct p2p *p, struct request *r);
 
 /* Drives progress until the request is complete. Does not free it. Returns its error. */
 int p2p_wait(struct p2p *p, struct request *r);
-/* The same for one request of a set that is awaited as a whole. */
+/* Like p2p_wait, for one request of a set for which the caller waits. */
 int p2p_wait_among(struct p2p *p, struct request *r, const struct request_set *all);
 
 #endif

@@ -12,16 +12,17 @@
 /* The partitioning of the message on one side. */
 struct partition_side {
     int partitions;
-    uint64_t bytes; /* of each */
+    uint64_t bytes; /* bytes of a partition */
 };
 
 struct partition_plan {
     int transfers;
-    int *first; /* transfer i is the sender's partitions first[i] .. first[i + 1] - 1; one more closes it */
+    /* transfer i is the sender's partitions first[i] .. first[i + 1] - 1; transfers + 1 entries */
+    int *first;
 };
 
-/* Both sides call it with the same arguments and get the same plan. `together` bounds the bytes of partitions
- * that travel together. 0 or MPI_ERR_NO_MEM. */
+/* Computes the transfers. Both sides pass the same arguments and get the same plan. `together`: most bytes of
+ * a transfer of several partitions. 0 or MPI_ERR_NO_MEM. */
 int partition_plan_make(struct partition_side sender, struct partition_side receiver, uint64_t together,
                         struct partition_plan *out);
 void partition_plan_free(struct partition_plan *plan);
@@ -29,8 +30,8 @@ void partition_plan_free(struct partition_plan *plan);
 /* The transfer that a partition of the sender belongs to. */
 int partition_find_transfer(const struct partition_plan *plan, int partition);
 
-/* The partitions of the receiver that the bytes [from, to) belong to: *first .. *last - 1. All of them if the message
- * is empty. */
+/* The partitions of the receiver that the bytes [from, to) belong to: *first .. *last - 1. All of them if the
+ * message is empty. */
 void partition_find_touched(struct partition_side receiver, uint64_t from, uint64_t to, int *first,
                             int *last);
 

@@ -1,7 +1,7 @@
-/* partitioned.c: see partitioned.h. The two sides meet once: the sender's description of the message travels
- * when it is initialised, on a context of its own, so that ordinary matching pairs the calls in the order of
- * initialisation; the receiver answers with its own. From then on both know the transfers (partition.h), and
- * each is an ordinary message on a channel that no other request uses.
+/* partitioned.c: see partitioned.h. The two sides exchange descriptions once. The sender's description is an
+ * ordinary message on a context of its own, sent when the request is initialised, so that matching pairs the
+ * requests in the order of initialisation; the receiver answers with its description. Then both sides know
+ * the transfers (partition.h). Each transfer is an ordinary message on a channel that no other request uses.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/partitioned.h"
@@ -23,14 +23,14 @@ static LABORATORY_SIZE(
     "Partitions that the receiver cannot distinguish are sent together, up to this many bytes.");
 static COUNTER(transfers, "p2p_partition_transfers", "Messages that carried partitions.");
 
-/* Contexts of communicators are small numbers. Descriptions travel beside the communicator's own messages;
- * transfers and the answer have the sender's channel for a context, and job ranks for sources. */
+/* Contexts of communicators are small numbers. A description has the communicator's context with
+ * CONTEXT_MEET; transfers and the answer have the sender's channel as context and job ranks as sources. */
 #define CONTEXT_MEET    PARTITIONED_MEET
 #define CONTEXT_CHANNEL PARTITIONED_CHANNEL
 #define TAG_ANSWER      INT32_MAX
 
 struct meeting {
-    uint32_t channel; /* the sender's */
+    uint32_t channel; /* the sender's channel (p2p_new_channel) */
     int32_t partitions;
     uint64_t bytes; /* of a partition */
     uint64_t together;
@@ -43,7 +43,7 @@ struct transfer {
 };
 
 struct partitioned {
-    struct request base; /* first */
+    struct request base; /* must be the first member */
     struct list link;    /* on p2p->partitioned */
     bool sends;
     bool met;    /* both descriptions are known */
@@ -81,7 +81,8 @@ static struct partition_side sender_side(const struct partitioned *r)
     return partition_side_from_meeting(r->sends ? &r->mine : &r->theirs);
 }
 
-/* A number for a process that is the same at both ends, however each world numbers it. */
+/* Returns a number of a process that is the same at both ends, even if its rank differs between their
+ * worlds. */
 static uint32_t number_between_worlds(const struct net *net, uint32_t rank)
 {
     struct net_name name = net_process_name(net, rank);
@@ -287,8 +288,8 @@ static void partitioned_free(struct partitioned *r)
     objmem_free(r);
 }
 
-/* Checks the totals of both sides: a receive may have more room than is sent. Partitions for which nothing is sent
- * have arrived as soon as that is known. */
+/* Compares the totals of both sides: a receive may have more room than is sent. Partitions behind the end of
+ * the sent data need no transfer and count as arrived. */
 static int compare_totals(struct partitioned *r)
 {
     struct partition_side from = sender_side(r), to = receiver_side(r);
@@ -351,7 +352,7 @@ static void on_description_received(struct request *q)
         on_partner_matched(q->user);
 }
 
-/* Waits for the other side's description, in the background. */
+/* Posts the receive of the other side's description. */
 static int partitioned_match(struct partitioned *r, struct envelope env)
 {
     struct request *q;
@@ -402,7 +403,8 @@ static const struct request_ops psend_ops = {
 static const struct request_ops precv_ops = {
     .name = "partitioned receive", .start = partitioned_start, .release = partitioned_release};
 
-/* Sends this side's description. `env` is the envelope of an ordinary message between the two. */
+/* The sender sends its description, and both sides post the receive of the other one. `env`: envelope of an
+ * ordinary message from the sender to the receiver. */
 static int partitioned_exchange_description(struct partitioned *r, struct envelope env)
 {
     env.context |= CONTEXT_MEET;
@@ -411,13 +413,13 @@ static int partitioned_exchange_description(struct partitioned *r, struct envelo
     r->mine.channel = p2p_new_channel(r->base.p2p);
     int rc = send_description(r, env);
     if (rc == MPIX_ERR_PROC_FAILED || rc == MPIX_ERR_REVOKED) {
-        r->lost = rc; /* MPI_Start returns it */
+        r->lost = rc; /* every started round ends with this error */
         return 0;
     }
     return rc ? rc : partitioned_match(r, channel_envelope(r, false, TAG_ANSWER));
 }
 
-/* Handles a message on a channel without a receive, which was freed after an error. */
+/* Finds the request of a message on a channel; none if the request was freed after an error. */
 int partitioned_check_message(struct p2p *p, struct envelope env, struct envelope *plain)
 {
     list_foreach(pos, &p->partitioned)

@@ -1,4 +1,5 @@
-/* partitioned.h: partitioned communication. A persistent request whose buffer is filled, and arrives, in parts.
+/* partitioned.h: partitioned communication. A persistent request whose buffer is filled, and arrives, in
+ * parts.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_PARTITIONED_H
@@ -18,7 +19,7 @@ struct partitioned_args {
     struct dtype *type;
     struct peer *peer;        /* NULL: MPI_PROC_NULL */
     struct envelope envelope; /* of an ordinary message from the sender to the receiver */
-    int source;               /* rank of the other side; what the status of a receive names */
+    int source;               /* rank of the other side; MPI_SOURCE in the status of a receive */
 };
 
 /* Creates an inactive request. */
@@ -30,8 +31,8 @@ int partitioned_ready(struct request *request, int first, int last);
 /* Whether a partition of a receive has arrived; makes progress when it has not. */
 int partitioned_arrived(struct request *request, int partition, bool *arrived);
 
-/* After a death: the ordinary message that stands for one on a channel, so that its communicator can judge it; or an error
- * class, when nobody here has that channel any more. */
+/* Called after a failure for a message on a channel. *plain: envelope of an ordinary message of the same
+ * communicator, by which p2p_judge decides. Returns an error class if no request has the channel any more. */
 int partitioned_check_message(struct p2p *p, struct envelope env, struct envelope *plain);
 
 #endif

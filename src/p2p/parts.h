@@ -1,5 +1,5 @@
-/* parts.h: what one protocol keeps in a request while it runs. A request has room for one part at a time; its state
- * selects the valid one.
+/* parts.h: the data that a protocol stores in a request. The parts share memory; the state of the request
+ * selects the valid part.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_PARTS_H
@@ -13,12 +13,12 @@
 
 struct p2p_request;
 
-/* SEND_HELD. */
+/* Valid in state SEND_HELD. */
 struct hold_part {
     uint64_t since; /* when the send began to wait for an offer, in ns */
 };
 
-/* SEND_PIECES, RECV_PIECES. */
+/* Valid in states SEND_PIECES and RECV_PIECES. */
 struct pieces_part {
     uint64_t moved, bytes;   /* bytes moved so far, and bytes of the message */
     uint64_t copying;        /* receive, if ranks share cores: ns spent on copying */
@@ -51,27 +51,27 @@ struct write_part {
     bool taken_sent;  /* SEND_PUT: the receiver was notified that its receive is taken */
 };
 
-/* RECV_READ, RECV_SPLIT*. */
+/* Valid in states RECV_READ and RECV_SPLIT*. */
 struct read_part {
     struct read read;
     int status; /* SPLIT: error of the part that ended first */
 };
 
-/* SEND_PIPE, RECV_PIPE. */
+/* Valid in states SEND_PIPE and RECV_PIPE. */
 struct pipe_part {
     struct pipe *pipe; /* the pieces; NULL: the sender has no memory for them */
     uint64_t bytes;    /* receive: bytes of the message; send: bytes requested so far */
     bool last;         /* send: the receiver requests no further piece */
-    bool notified;     /* send: WRITTEN has left */
+    bool notified;     /* send: WRITTEN was sent */
 };
 
-/* RECV_GET. */
+/* Valid in state RECV_GET. */
 struct get_part {
     struct last_byte last;
     struct get *get; /* the read, which may outlive the request */
 };
 
-/* RECV_OFFERED, RECV_TAKEN, RECV_RECALLED. */
+/* Valid in states RECV_OFFERED, RECV_TAKEN and RECV_RECALLED. */
 struct offer_part {
     struct last_byte last;
     struct list link;           /* in link->offered */

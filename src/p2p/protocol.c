@@ -43,7 +43,8 @@ static bool is_automatic(void)
     return rendezvous.value == RENDEZVOUS_AUTO;
 }
 
-/* The protocol by which receives are offered to this peer. If a processor must copy anyway, an offer gains nothing. */
+/* The protocol by which receives are offered to this peer. If a processor must copy anyway, an offer gains
+ * nothing. */
 enum p2p_protocol protocol_offers(const struct peer *peer)
 {
     if (!peer->caps.put)
@@ -70,17 +71,16 @@ static struct traffic *peer_traffic(struct p2p *p, const struct peer *peer)
     return &p->traffic[peer->caps.cpu_moves];
 }
 
-/* Reports the cost of a message to the tuner. If each rank has a processor, that is its time. If ranks share
- * processors, the time would mostly be that of other ranks; the cost is then the work: this rank's copy, and an equal
- * one at the sender if there is one. */
+/* Reports the cost of a message to the tuner: the elapsed time if each rank has a core. If ranks share cores,
+ * the elapsed time includes that of other ranks: the cost of a message in pieces is then the copy time of
+ * this rank, doubled for the sender's copy. */
 void protocol_end(struct p2p_request *r, int status)
 {
     struct p2p *p = r->base.p2p;
     struct traffic *t = peer_traffic(p, r->peer);
     const uint64_t now = clock_ns();
-    if (status == 0 &&
-        r->state != STATE_RECV_RPUT && /* which the sender measures: its write alone, without its answer */
-        r->state != STATE_RECV_PIPE)   /* which is mostly the registering */
+    if (status == 0 && r->state != STATE_RECV_RPUT && /* the sender measures the speed of its write */
+        r->state != STATE_RECV_PIPE)                  /* the time is mostly that of registering pieces */
         peer_pace_end(r->peer, PACE_IN, 0, (uint64_t)r->base.bytes, r->mark, now);
     if (status != 0)
         traffic_cancel(t, &r->ticket);
@@ -96,8 +96,8 @@ void protocol_fall_back(struct p2p *p, struct p2p_request *r, uint64_t bytes)
     r3_start(p, r, bytes);
 }
 
-/* The protocol for reading: GET if the last byte can show completion (it must be the message's own, and few enough
- * bytes be polled), else GETCQE. */
+/* The protocol for reading: GET if polling the last byte detects completion (the adapter writes it last, the
+ * receive has room for the whole message, and few bytes are polled), else GETCQE. */
 static enum p2p_protocol protocol_for_reading(struct p2p *p, const struct peer *from, uint64_t bytes,
                                               uint64_t length)
 {
@@ -162,7 +162,7 @@ static enum p2p_protocol choose_gpu_mapped(const struct p2p_request *r, const st
 enum p2p_protocol protocol_choose(struct p2p *p, struct p2p_request *r, const struct announcement *a)
 {
     uint64_t bytes = (uint64_t)r->base.bytes;
-    r->ticket = (struct traffic_ticket){.bytes = bytes}; /* closed: requests are used again */
+    r->ticket = (struct traffic_ticket){.bytes = bytes}; /* resets the ticket, since requests are reused */
     if (unlikely(a->rts->can & (RTS_MAPGET | RTS_MAPPUT))) {
         const enum p2p_protocol mapped = choose_gpu_mapped(r, a);
         if (mapped != PROTOCOL_RENDEZVOUS)
@@ -171,7 +171,7 @@ enum p2p_protocol protocol_choose(struct p2p *p, struct p2p_request *r, const st
     bool read = request_is_remotely_accessible(r) && a->rts->can & RTS_READ && a->from->caps.get;
     bool write = request_is_remotely_accessible(r) && a->rts->can & RTS_WRITE && bytes > 0;
     if (bytes == 0 && read)
-        return PROTOCOL_GETCQE; /* there is nothing to read: it ends at once */
+        return PROTOCOL_GETCQE; /* no data to read: GETCQE ends at once */
     if (unlikely(a->rts->can & RTS_PIPE) && rendezvous.value != RENDEZVOUS_R3 &&
         protocol_can_pipeline(r, bytes))
         return PROTOCOL_PIPE;
@@ -179,7 +179,7 @@ enum p2p_protocol protocol_choose(struct p2p *p, struct p2p_request *r, const st
         return PROTOCOL_R3;
     if (!read || (write && rendezvous.value == RENDEZVOUS_RPUT))
         return PROTOCOL_RPUT;
-    if (unlikely(r->device || a->rts->can & RTS_GPU)) /* processors cannot poll its last byte */
+    if (unlikely(r->device || a->rts->can & RTS_GPU)) /* processors cannot poll the last byte in GPU memory */
         return PROTOCOL_GETCQE;
     if (rendezvous.value == RENDEZVOUS_SPLIT && write && bytes >= 2)
         return PROTOCOL_SPLIT;

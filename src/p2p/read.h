@@ -1,5 +1,5 @@
-/* read.h: one read from the peer's memory, retried when the transport refuses it for a while. The receiver's half of
- * every protocol that reads (GETCQE, GET, SPLIT).
+/* read.h: one read from the peer's memory, retried when the transport refuses it for a while. The receiver's
+ * half of every protocol that reads (GETCQE, GET, SPLIT).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_READ_H

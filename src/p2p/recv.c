@@ -29,8 +29,8 @@ bool recv_is_filled(struct p2p_request *r)
     return false;
 }
 
-/* The error for a message that ends inside a basic element: it was not sent as the type that is received. Checked only
- * where elements have to be distinguished anyway: in one block, bytes stay bytes. */
+/* The error for a message that ends inside a basic element: it was not sent with the type of the receive. Not
+ * checked for a receive of one block, whose elements need not be distinguished. */
 int recv_check_whole_elements(const struct p2p_request *r, struct envelope env, uint64_t length)
 {
     MPI_Count elements;
@@ -68,7 +68,8 @@ static void recv_message(struct p2p *p, struct p2p_request *r, struct message *m
     message_free(m);
 }
 
-/* Checks, for a receive that was just posted, whether a sender is left, and whether it should be offered. */
+/* Checks a receive that was just posted: ends it if no possible sender is alive, and offers it to its sender
+ * if it is large. */
 static __attribute__((noinline)) void recv_check_posted(struct p2p *p, struct p2p_request *r)
 {
     if (unlikely(p->faults) && fault_check_posted(p, r))
@@ -83,7 +84,7 @@ static void recv_start(struct p2p *p, struct p2p_request *r, struct envelope env
         struct match_entry *e = unexpected_find(&p->unexpected, env);
         if (e) {
             unexpected_remove(&p->unexpected, e);
-            r->match.env = env; /* for the doctor: a large message may be long on its way */
+            r->match.env = env; /* for hang diagnosis: a large message may be in transit for long */
             if (unlikely(p->debug != NULL))
                 note_check_at_receive(p, r, message_of(e));
             recv_message(p, r, message_of(e));

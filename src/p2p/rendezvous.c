@@ -1,5 +1,5 @@
-/* rendezvous.c: what all protocols of large messages share: the announcement (RTS, request to send) from both sides,
- * and the frames that belong to several of them.
+/* rendezvous.c: what all protocols of large messages share: the announcement (RTS, request to send) from both
+ * sides, and the frames that belong to several of them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/rendezvous.h"
@@ -21,7 +21,7 @@ static COUNTER(held, "p2p_rendezvous_held",
 
 /* ---- the sender announces ---- */
 
-/* Ends a send whose announcement failed; it will not be announced. */
+/* Ends a send whose announcement could not be sent. */
 static int rts_failed(struct p2p_request *r, int error)
 {
     request_unpublish(r);
@@ -68,8 +68,8 @@ static int rts_send(struct p2p_request *r)
     return 0;
 }
 
-/* Sends the message when it is first in order: writes it to an offer, or announces it. The request may be gone
- * afterwards, unless ERR_AGAIN is returned. */
+/* Sends the message if no earlier message waits: writes it to an offer, or announces it. The request may be
+ * freed afterwards, unless ERR_AGAIN is returned. */
 static int rendezvous_send_or_announce(struct p2p_request *r)
 {
     if (r->peer->protocol && put_use_offer(r)) {
@@ -151,7 +151,7 @@ void rendezvous_start_receive(struct p2p *p, struct p2p_request *r, const struct
 {
     r->peer = a->from;
     r->peer_cookie = a->rts->cookie;
-    r->base.error = recv_set_status(r, a->env, a->length); /* kept until the data is there */
+    r->base.error = recv_set_status(r, a->env, a->length); /* reported when the data has arrived */
     uint64_t bytes = (uint64_t)r->base.bytes;
     enum p2p_protocol protocol = protocol_choose(p, r, a);
     r->mark = peer_pace_begin(r->peer, PACE_IN, r->ticket.began ? r->ticket.began : clock_ns());
@@ -271,8 +271,8 @@ void cts_write_arrived(struct p2p *p, struct peer *from, const struct frame_head
         rput_requested(r);
 }
 
-/* Handles the frame that ends a write. An error may arrive after the data: the request is gone then, and the error is
- * dropped. */
+/* Handles the frame that ends a write. An error may arrive after the data: the receive has completed then,
+ * and the error is ignored. */
 void written_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
                      size_t len)
 {

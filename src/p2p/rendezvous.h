@@ -1,6 +1,7 @@
-/* rendezvous.h: large messages. One is announced (RTS), unless the receiver has offered its memory before (RTR); when
- * its receive is there, the receiver chooses a protocol (protocol.h) and starts it. Each protocol is one file that holds both
- * halves: what `*_start` begins at the receiver, the handlers of its frames go on with at either side.
+/* rendezvous.h: large messages. A message is announced (RTS), unless the receiver has offered its memory
+ * before (RTR). When its receive is posted, the receiver chooses a protocol (protocol.h) and starts it. The
+ * file of a protocol contains both halves: `*_start` begins at the receiver, and the handlers of the
+ * protocol's frames continue on either side.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_RENDEZVOUS_H
@@ -8,14 +9,14 @@
 
 #include "p2p/engine.h"
 
-/* rendezvous.c: parts that the protocols share. */
+/* Defined in rendezvous.c: parts that the protocols share. */
 struct announcement {
     struct peer *from;
     struct envelope env;
     uint64_t length;
     const struct rts *rts;
     const struct gpu_export *map; /* of GPU memory, with RTS_MAPGET; else NULL */
-    uint8_t last;                 /* byte of the data */
+    uint8_t last;                 /* last byte of the data */
 };
 void rendezvous_start(struct p2p *p, struct p2p_request *r);
 frame_handler rts_arrived;
@@ -23,11 +24,14 @@ frame_handler rts_arrived;
 void rendezvous_start_receive(struct p2p *p, struct p2p_request *r, const struct announcement *a);
 /* Sends FIN: the message was read, or cannot be received. */
 void fin_send(struct p2p_request *r, int status);
-/* Ends a large receive with `status`, or else with the error of its matching (r->base.error). fin: the sender awaits FIN. */
+/* Ends a large receive with `status`, or if that is 0 with the error found at its matching (r->base.error).
+ * fin: the sender awaits FIN. */
 void rendezvous_end_receive(struct p2p_request *r, int status, bool fin);
-/* Registers the receive's memory and gives it a cookie, so that the sender can access it. False: use another protocol. */
+/* Registers the receive's memory and assigns a cookie, so that the sender can access it. False: use another
+ * protocol. */
 bool rendezvous_register_receive(struct p2p *p, struct p2p_request *r, uint64_t bytes);
-/* Requests that the sender write `bytes` bytes of the message from `offset` on (CTS_WRITE) into the registered receive. */
+/* Requests that the sender write `bytes` bytes of the message from `offset` on (CTS_WRITE) into the
+ * registered receive. */
 void rendezvous_request_write(struct p2p_request *r, uint8_t flags, uint64_t offset, uint64_t bytes);
 
 /* Frames that belong to several protocols: the state of the request selects one. */
@@ -48,8 +52,8 @@ void getcqe_fin(struct p2p_request *r, int error);
 void read_announced(struct read *read, struct p2p_request *r, struct net_mem *mem, const struct rts *rts,
                     uint64_t bytes);
 
-/* rendezvous_get.c: the receiver reads the sender's memory; the last byte shows completion. The sender's half is that
- * of GETCQE. */
+/* rendezvous_get.c: the receiver reads the sender's memory; the last byte shows completion. The sender's half
+ * is that of GETCQE. */
 void get_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes, uint8_t last);
 
 /* rendezvous_rput.c: the receiver sends an address (CTS_WRITE), the sender writes the message there. */
@@ -62,23 +66,23 @@ void split_requested(struct p2p_request *r);
 void split_fin(struct p2p_request *r, int error);
 void split_written(struct p2p_request *r, int error);
 
-/* PIPE: the sender writes the message in pieces, which both sides register meanwhile. Only the laboratory has this protocol
- * (lab/mechanisms/p2p/rendezvous_pipe.c): without it the address is NULL. */
+/* PIPE: the sender writes the message in pieces, which both sides register meanwhile. Only the laboratory has
+ * this protocol (lab/mechanisms/p2p/rendezvous_pipe.c): without it the address is NULL. */
 struct pipe_protocol {
     /* Bytes of the pieces that a sender proposes in its announcement. */
     uint64_t (*propose)(const struct p2p_request *r, uint64_t bytes);
     void (*start)(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes);
     void (*requested)(struct p2p_request *r, const struct cts_write *cts, uint8_t flags);
     void (*written)(struct p2p_request *r, uint64_t length, int error);
-    /* Frees the pieces of a send or receive; none may be under way. */
+    /* Frees the pieces of a send or receive; none may be in progress. */
     void (*drop)(struct p2p_request *r);
 };
 extern const struct pipe_protocol laboratory_pipe __attribute__((weak));
 
-/* rendezvous_put.c: the receiver's memory was offered before the sender said anything: PUT, PUTNR. */
+/* rendezvous_put.c: the receiver's memory was offered before the sender announced the message: PUT, PUTNR. */
 void put_offer(struct p2p *p, struct p2p_request *r);
-/* Writes a message that is about to be sent to the offer for it, if there is one and it fits. Returns false if it must
- * be sent by another protocol. */
+/* Writes a message that is about to be sent to the offer for it, if there is one and it fits. Returns false
+ * if it must be sent by another protocol. */
 bool put_use_offer(struct p2p_request *r);
 void put_written(struct p2p_request *r, uint64_t length, int error);
 /* Checks whether the offered receive has been filled, and completes it then. */

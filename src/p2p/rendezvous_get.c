@@ -1,9 +1,9 @@
-/* rendezvous_get.c: GET: like GETCQE, but the receiver does not wait until the transport reports the end of the
- * read: the announcement carries the last byte of the data, the receiver stores its complement where that
+/* rendezvous_get.c: GET: like GETCQE, but the receiver does not wait until the transport reports the end of
+ * the read: the announcement carries the last byte of the data, the receiver stores its complement where that
  * byte belongs, and polls it [Takagi13 3.1, steps GS1', GR1', GR2'].
  *
  *     sender                         receiver
- *       RTS (address, key, last byte) -> match; store the complement; look at it
+ *       RTS (address, key, last byte) -> match; store the complement; poll it
  *       <=========================  read
  *       <--------------------------- FIN   the byte has changed: complete
  *     complete

@@ -1,6 +1,6 @@
-/* rendezvous_getcqe.c: GETCQE: the receiver reads the data from the sender's memory; when the transport reports
- * completion, the message is there and the sender is notified [Takagi13 2.1]. One copy, or none of the
- * processor's time where the transport has an adapter for it.
+/* rendezvous_getcqe.c: GETCQE: the receiver reads the data from the sender's memory; when the transport
+ * reports completion, the message is there and the sender is notified [Takagi13 2.1]. A processor copies the
+ * data once, or not at all if an adapter moves it.
  *
  *     sender                         receiver
  *       RTS (address, key) ------------> match

@@ -1,5 +1,6 @@
-/* rendezvous_map.c: MAPGET, MAPPUT: large messages of GPU memory on one node. One process maps the GPU memory of the other one, and
- * a GPU copies from it or into it. MAPGET if the sender's memory can be mapped, MAPPUT if only the receiver's memory can.
+/* rendezvous_map.c: MAPGET, MAPPUT: large messages of GPU memory on one node. One process maps the GPU memory
+ * of the other one, and a GPU copies from it or into it. MAPGET if the sender's memory can be mapped, MAPPUT
+ * if only the receiver's memory can.
  *
  *     sender                         receiver             sender                         receiver
  *       RTS (struct gpu_export) -------> match              RTS ---------------------------> match
@@ -7,7 +8,7 @@
  *       <--------------------------- FIN                    GPU copies ==================>
  *     complete                                              WRITTEN -----------------------> complete
  *
- * Memory that cannot be mapped goes in pieces (R3).
+ * Data in memory that cannot be mapped is sent in pieces (R3).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/rendezvous_map.h"
@@ -39,7 +40,7 @@ struct map_copy {
     struct list link; /* p->copies */
     struct p2p_request *r;
     struct gpu_move move;
-    void *mapped; /* NULL: memory of this process */
+    void *mapped; /* mapped memory of the peer; NULL: memory of this process */
     void (*end)(struct p2p_request *r, int status);
 };
 
@@ -70,7 +71,8 @@ static int progress_copies(struct net_hook *hook)
     return events;
 }
 
-/* Copies between the request's data and exported memory of the peer. ERR_AGAIN: it cannot be mapped; nothing happened. */
+/* Copies between the request's data and exported memory of the peer. ERR_AGAIN: the memory cannot be mapped;
+ * no copy was started. */
 static int copy_start(struct p2p_request *r, const struct gpu_export *exported, uint64_t address,
                       uint64_t bytes, bool in, void (*end)(struct p2p_request *r, int status))
 {
@@ -110,14 +112,15 @@ static int copy_start(struct p2p_request *r, const struct gpu_export *exported, 
     return 0;
 }
 
-/* Checks received numbers: the message must lie within the exported allocation. */
+/* Checks numbers that were received: the message must lie within the exported allocation. */
 static bool is_inside_export(const struct gpu_export *exported, uint64_t address, uint64_t bytes)
 {
     return address >= exported->start && address - exported->start <= exported->size &&
            bytes <= exported->size - (address - exported->start);
 }
 
-/* False: the first `bytes` bytes are not in one allocation that other processes can map. */
+/* Exports the first `bytes` bytes of the data. False: they are not in one allocation that other processes can
+ * map. */
 static bool export_data(struct p2p_request *r, uint64_t bytes, struct gpu_export *out)
 {
     struct gpu_range range;
@@ -126,7 +129,7 @@ static bool export_data(struct p2p_request *r, uint64_t bytes, struct gpu_export
         return false;
     if (gpu_synchronize_copies(r->buf) != 0)
         return false;
-    if (r->peer->self) { /* no handle is needed */
+    if (r->peer->self) { /* a message to self needs no handle */
         out->start = range.start;
         out->size = range.size;
         return true;

@@ -1,4 +1,5 @@
-/* rendezvous_map.h: large messages of GPU memory that one process maps and a GPU copies: MAPGET, MAPPUT (rendezvous_map.c).
+/* rendezvous_map.h: large messages of GPU memory that one process maps and a GPU copies: MAPGET, MAPPUT
+ * (rendezvous_map.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_RENDEZVOUS_MAP_H
@@ -6,22 +7,23 @@
 
 #include "p2p/rendezvous.h"
 
-/* The payload of an answer with CTS_MAP. */
+/* The payload of FRAME_CTS_WRITE with the flag CTS_MAP. */
 struct mapput {
     struct cts_write to;
     struct gpu_export map;
 };
 
-/* The sender: RTS_MAP* that are possible; with RTS_MAPGET *out follows struct rts in the announcement. */
+/* At the sender: returns the RTS_MAP* bits that are possible. With RTS_MAPGET, *out follows struct rts in the
+ * announcement. */
 uint64_t map_announce(struct p2p_request *r, struct gpu_export *out);
 
-/* The receiver. */
+/* At the receiver: whether the protocol is possible, and its start. */
 bool map_can_get(const struct p2p_request *r, const struct announcement *a);
 bool map_can_put(const struct p2p_request *r, const struct announcement *a);
 void mapget_start(struct p2p *p, struct p2p_request *r, const struct announcement *a, uint64_t bytes);
 void mapput_start(struct p2p *p, struct p2p_request *r, uint64_t bytes);
 
-/* The sender: the receiver has exported its memory. */
+/* At the sender: handles the answer with the receiver's exported memory. */
 frame_handler mapput_requested;
 
 /* Waits for copies of requests that the program has freed. */

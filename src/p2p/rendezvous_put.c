@@ -1,15 +1,16 @@
-/* rendezvous_put.c: PUT and PUTNR: the receiver starts: a posted receive gives its last byte a value and is offered to
- * the sender, whose message is then written there at once. The receiver polls that byte; only if the byte does
- * not change is a message sent [Takagi13 2.2, steps PR1, PR2, PS1 to PS3]. PUTNR sets the byte to a constant. PUT sets it at
- * random, so that the data changes it nearly always, whatever the program sends [Takagi13 3.2, step PR1'].
+/* rendezvous_put.c: PUT and PUTNR: the receiver stores a value in the last byte of a posted receive and
+ * offers the receive to the sender, which later writes its message there at once. The receiver polls that
+ * byte; the sender sends a notification only if the byte does not change [Takagi13 2.2, steps PR1, PR2, PS1
+ * to PS3]. PUTNR sets the byte to a constant. PUT sets it at random, so that the data changes it nearly
+ * always, whatever the program sends [Takagi13 3.2, step PR1'].
  *
  *     sender                         receiver
  *       <------------------------- RTR   posted: address, key, room, last byte
  *       write =========================> the last byte has changed: complete
  *       WRITTEN - - - - - - - - - - - -> only when the byte is the same (PUT: one time in 256), when the message
- *     complete when the write is done    is shorter than the room, or when the receiver does not look
+ *     complete when the write is done    is shorter than the room, or when the receiver does not poll
  *
- * Which message belongs into which receive: offer_policy.h, offer.h.
+ * offer_policy.h defines which message is written into which receive.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/tunable.h"
@@ -38,7 +39,7 @@ static COUNTER(
 
 static void notify_tool(struct p2p *p, struct envelope env, uint64_t length, enum p2p_protocol protocol)
 {
-    const struct p2p_watch *watch = p->watch; /* the callback may stop watching */
+    const struct p2p_watch *watch = p->watch; /* the callback may detach the tool */
     if (likely(!watch))
         return;
     struct p2p_arrival a = {.env = env, .length = length, .protocol = protocol, .expected = true};
@@ -93,8 +94,9 @@ static void send_ready_to_receive(struct p2p *p, struct p2p_request *r)
     control_send(p, r->peer, &h, &rtr, sizeof(rtr));
 }
 
-/* True if the receiver may poll the last byte. A write wakes no process: where a rank sleeps soon, or a thread makes
- * progress while the program computes, the receiver requests a message instead, unless LAST_BYTE_POLL is set. */
+/* True if the receiver may poll the last byte. A write wakes no sleeping process: if ranks share cores, or if
+ * a thread makes progress while the program computes, the receiver requests a notification, unless
+ * LAST_BYTE_POLL is set. */
 static bool put_can_poll(const struct p2p *p, const struct peer *peer)
 {
     if (!peer->caps.last_byte_last || look_at.value == LOOK_NEVER || !last_bytes_has_room(&p->looks))
@@ -102,8 +104,8 @@ static bool put_can_poll(const struct p2p *p, const struct peer *peer)
     return look_at.value == LOOK_ALWAYS || (!p->net->oversubscribed && !p->net->thread);
 }
 
-/* The initial value of the last byte. For PUTNR it is zero, often the last byte of a message of numbers, so that the
- * cost of a constant can be measured. */
+/* The initial value of the last byte. PUTNR uses zero, often the last byte of a message of numbers, so that
+ * the cost of a constant can be measured. */
 static uint8_t choose_last_byte_value(struct p2p *p, enum p2p_protocol protocol)
 {
     if (protocol == PROTOCOL_PUTNR)
@@ -112,7 +114,7 @@ static uint8_t choose_last_byte_value(struct p2p *p, enum p2p_protocol protocol)
     return (uint8_t)(p->dice >> 24);
 }
 
-/* The protocol by which the receive is offered to the peer, if it should be. */
+/* The protocol by which the receive is offered to the peer; PROTOCOL_RENDEZVOUS: no offer. */
 static enum p2p_protocol put_choose_offer(struct p2p *p, const struct p2p_request *r, struct peer *peer)
 {
     if (!peer || r->length <= peer->eager_max)
@@ -125,11 +127,12 @@ static enum p2p_protocol put_choose_offer(struct p2p *p, const struct p2p_reques
     return may ? protocol : PROTOCOL_RENDEZVOUS;
 }
 
-/* Offers a large receive that was just posted, if it is certain to match the next message with this envelope. */
+/* Offers a large receive that was just posted, if it is certain to match the next message with this
+ * envelope. */
 void put_offer(struct p2p *p, struct p2p_request *r)
 {
     struct envelope env = r->match.env;
-    if (unlikely(p->debug != NULL)) { /* no offers: a note could not go ahead of what is written into them */
+    if (unlikely(p->debug != NULL)) { /* no offers: a note could not precede the message written into them */
         note_check_at_post(p, r);
         return;
     }
@@ -142,7 +145,7 @@ void put_offer(struct p2p *p, struct p2p_request *r)
     r->peer = peer;
     if (!request_register(r, r->length))
         return;
-    if (!request_publish(r)) { /* out of memory: it can do without */
+    if (!request_publish(r)) { /* out of memory: the receive is not offered */
         request_unregister(r);
         return;
     }
@@ -168,9 +171,9 @@ bool put_use_offer(struct p2p_request *r)
         !r->peer->caps.put || r->length > offer.room)
         return false;
     if (!r->registered && !(protocol_forces_pipe(r) && request_register(r, r->length)))
-        return false; /* one that was to be registered in pieces can still be registered as one */
+        return false; /* a PIPE message is not registered yet */
     request_change_state(r, STATE_SEND_PUT);
-    request_unpublish(r); /* its announcement was about to leave */
+    request_unpublish(r); /* the cookie of an announcement, which is not sent */
     bool tell = !offer.looks || r->length != offer.room || (uint8_t)r->buf[r->length - 1] == offer.last;
     r->peer_cookie = offer.cookie;
     r->write.remote = offer.address;

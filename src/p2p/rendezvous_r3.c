@@ -1,7 +1,7 @@
-/* rendezvous_r3.c: R3: the receiver sends CTS and the sender sends the message in pieces through frames.
- * Both sides copy, at the same time; pieces are packed straight into the transport's buffers and unpacked
- * straight out of them, so that data with holes needs no copy of its own. The protocol for memory that cannot be
- * reached from outside or is not one block.
+/* rendezvous_r3.c: R3: the receiver sends CTS and the sender sends the message in pieces through frames. Both
+ * sides copy, at the same time; pieces are packed straight into the transport's buffers and unpacked straight
+ * out of them, so that data with holes needs no copy of its own. R3 moves data in memory that peers cannot
+ * access, and data that is not one block.
  *
  *     sender                         receiver
  *       RTS ---------------------------> match
@@ -148,7 +148,7 @@ void r3_send_rest(struct p2p_request *r, uint64_t cookie, uint64_t from, uint64_
 
 /* ---- the receiver stores ---- */
 
-/* Receives the rest of a message into a block; the sender knows the request already. */
+/* Receives the rest of a message into a block; the sender already has the cookie of the receive. */
 void r3_receive_rest(struct p2p_request *r, uint64_t from, uint64_t bytes)
 {
     request_change_state(r, STATE_RECV_PIECES);

@@ -1,5 +1,6 @@
-/* rendezvous_rput.c: RPUT: the message was announced (RTS), the receiver answers where it shall go (CTS with
- * address and key), the sender writes it there and sends a notification ([Liu04 4.1.1]; the third of [Takagi13 4.3]).
+/* rendezvous_rput.c: RPUT: the sender announces the message (RTS), the receiver answers with the address and
+ * key of its buffer (CTS_WRITE), the sender writes the message there and sends a notification ([Liu04 4.1.1];
+ * the third protocol of [Takagi13 4.3]).
  *
  *     sender                         receiver
  *       RTS ---------------------------> match

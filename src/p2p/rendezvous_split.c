@@ -1,6 +1,6 @@
-/* rendezvous_split.c: SPLIT: the receiver reads the first part of the message while the sender writes the rest.
- * One copy, done by two processors at once: about twice as fast as reading where processors move the bytes and
- * both ranks have one.
+/* rendezvous_split.c: SPLIT: the receiver reads the first part of the message while the sender writes the
+ * rest. If processors move the bytes and both ranks have a core, two processors copy at the same time: about
+ * twice as fast as reading.
  *
  *     sender                         receiver
  *       RTS (address, key) ------------> match
@@ -21,7 +21,8 @@ static COUNTER(splits, "p2p_rendezvous_split",
 
 /* ---- the receiver: CTS_WRITE for the second part, and reads the first ---- */
 
-/* Called when one of the two parts has arrived; in state `first` the other one is still missing. */
+/* Called when one of the two parts has arrived; `first`: the state in which the other part is still
+ * missing. */
 static void receiver_part_done(struct p2p_request *r, int status, enum p2p_state first)
 {
     if (status != 0)

@@ -1,5 +1,5 @@
-/* request.h: operations that complete later: sends, receives, collectives, generalized requests. One structure
- * with a small table of operations; wait and test do not depend on the kind of request.
+/* request.h: operations that complete later: sends, receives, collectives, generalized requests. One
+ * structure with a small table of operations; wait and test do not depend on the kind of request.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_REQUEST_H
@@ -21,18 +21,20 @@ struct request_ops {
     int (*start)(struct request *r); /* persistent: MPI_Start */
     int (*cancel)(struct request *r);
     int (*query)(struct request *r, MPI_Status *); /* generalized: fills the status at completion */
-    struct request *const *(*parts)(const struct request *r, int *count); /* requests that it consists of */
+    /* requests of which this one consists */
+    struct request *const *(*parts)(const struct request *r, int *count);
     int (*forget)(struct request *r); /* generalized: calls the user's free function, once, before release */
     void (*release)(struct request *r); /* frees the request and what belongs to it */
 };
 
 struct request {
-    struct object obj;    /* MAGIC_REQUEST; first */
+    struct object obj;    /* MAGIC_REQUEST; must be the first member */
     _Atomic int complete; /* 1 when done, failed or cancelled; the only field other threads poll */
     int error;            /* MPI error class of the operation */
     const struct request_ops *ops;
     struct p2p *p2p;
-    struct comm *comm; /* whose error handler serves the request, retained by the API layer; NULL: internal */
+    /* communicator whose error handler is called, retained by the API layer; NULL: internal request */
+    struct comm *comm;
     bool persistent;
     bool active; /* persistent: started and not yet waited for. Others: always true */
     bool freed;  /* MPI_Request_free was called: the request is released when it completes */
@@ -55,8 +57,8 @@ struct request_set {
 /* The rest of request_complete, for requests with a callback or waiting threads. */
 void request_complete_watched(struct request *r);
 
-/* Marks complete, runs on_complete, wakes waiting threads, and releases when the user has freed it already.
- */
+/* Marks the request complete, runs on_complete, wakes waiting threads, and releases the request if the user
+ * has freed it already. */
 static inline void request_complete(struct request *r, int error)
 {
     r->error = error;
@@ -69,11 +71,11 @@ static inline void request_complete(struct request *r, int error)
 /* Prepares a request of any kind: active, not complete, empty status. */
 void request_setup(struct request *r, struct p2p *p, const struct request_ops *ops);
 
-/* Releases the request's communicator and frees it by its kind's operation. */
+/* Releases the request's communicator and calls ops->release. */
 void request_free(struct request *r);
 
-/* Detaches a request: when it completes, `done` runs inside progress and the request is released. False, without effect, if the
- * request is complete already. */
+/* Detaches a request: when it completes, `done` runs inside progress and the request is released. False,
+ * without effect, if the request is complete already. */
 static inline bool request_detach(struct request *r, void (*done)(struct request *r), void *user)
 {
     if (atomic_load_explicit(&r->complete, memory_order_acquire))
@@ -91,7 +93,7 @@ int request_status(struct request *r, MPI_Status *status);
 /* The "empty" status of null and inactive requests. */
 void status_set_empty(MPI_Status *status);
 
-/* How counts and cancellation hide in MPI_Status.MPI_internal. */
+/* Store the byte count and the cancellation of an operation in MPI_Status.MPI_internal, and read them. */
 static inline void status_set_bytes(MPI_Status *s, MPI_Count bytes)
 {
     __builtin_memcpy(&s->MPI_internal[0], &bytes, sizeof(bytes));

@@ -6,7 +6,8 @@
 #include "p2p/offer.h"
 #include "p2p/rendezvous.h"
 
-/* Bytes: shorter messages are queued while the receiver grants no credits, since an announcement needs as many frames. */
+/* Bytes: shorter messages are queued while the receiver grants no credits, since an announcement needs as
+ * many frames. */
 #define STARVED_LEAST 1024
 
 static COUNTER(eager_sent, "p2p_eager_sent", "Messages sent eagerly, in one frame.");
@@ -78,8 +79,8 @@ static int eager_resume(struct net_pending *item)
     return 0;
 }
 
-/* True if the peer grants no credits on an open connection. The announcement waits as well, but the data then needs no credits
- * [Liu04 5.3]. */
+/* True if the peer grants no credits on an open connection. The announcement waits as well, but the data then
+ * needs no credits [Liu04 5.3]. */
 static bool should_announce_instead(const struct p2p_request *r)
 {
     const struct transport_caps *caps = &r->peer->caps;
@@ -121,17 +122,19 @@ static void send_start(struct p2p *p, struct p2p_request *r, enum send_mode mode
     }
 }
 
-/* Checks a message that is not below eager_below. True: the message may be sent in a frame; an offered receive for it was withdrawn. */
+/* Checks a message that is not below eager_below. True: the message may be sent in a frame; an offered
+ * receive for it was withdrawn. */
 static __attribute__((noinline)) bool eager_is_allowed(struct peer *to, struct envelope env, uint64_t length)
 {
     if (unlikely(to->eager_below == 1) && length > 0)
-        return false; /* a note goes first (note.c) */
+        return false; /* a note must be sent first (note.c) */
     if (length > to->eager_max)
         return false;
     return to->eager_below != 0 || offer_skip_for_send(to, env) == 0;
 }
 
-/* 0 when the message has left, eagerly and in one piece: nothing remains to be done. ERR_AGAIN: it needs a request. */
+/* Sends the message in one frame without a request. Returns 0 if it was sent; ERR_AGAIN: it needs a
+ * request. */
 static inline int try_eager(const void *buf, MPI_Count count, struct dtype *type, struct peer *to,
                             struct envelope env)
 {

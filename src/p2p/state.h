@@ -1,5 +1,5 @@
-/* state.h: the state of a send or a receive. The table is state.def; README.md draws it. Debug builds assert that a
- * request goes only where the table lets it.
+/* state.h: the state of a send or a receive. The table is state.def; README.md contains a diagram. Debug
+ * builds assert that the table permits every change of state.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_STATE_H
@@ -15,7 +15,7 @@ enum p2p_state {
     STATES
 };
 
-/* A set of states. */
+/* The bit of a state in a set of states. */
 #define STATE_BIT(name) (1u << STATE_##name)
 
 const char *state_name(enum p2p_state state);

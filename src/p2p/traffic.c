@@ -9,11 +9,13 @@
 
 #define SMALLEST   4096u
 #define UNIT       65536u /* costs are ns for this many bytes */
-#define PAUSE_PART 8      /* a pause is longer than this part of what the last message cost */
-#define PAUSE_NS   500    /* ... and than this */
-#define SPLIT_MIN  16384u /* bytes: below this a second control message costs more than a half saves */
-#define PAGE       4096u
-#define SHARE_READ 36 /* of 64: the receiver's part of a split message; it begins first */
+#define PAUSE_PART 8      /* a pause is longer than the last message's cost / PAUSE_PART ... */
+#define PAUSE_NS   500    /* ... and longer than this many ns */
+/* bytes: for shorter messages a second control message costs more than the split saves */
+#define SPLIT_MIN 16384u
+#define PAGE      4096u
+/* 64ths of a split message that the receiver reads: more than half, since it begins first */
+#define SHARE_READ 36
 
 /* Classes have their middle at a power of two, so that sizes near one, which are common, share a class. */
 static uint8_t size_class(uint64_t bytes)
@@ -24,7 +26,7 @@ static uint8_t size_class(uint64_t bytes)
     return i;
 }
 
-/* The rule's path is candidate 0, and exchanges its place with that path. */
+/* Candidate 0 is the rule's path; path 0 takes the number of the rule's path. */
 static enum path candidate_path(const struct traffic *t, unsigned candidate)
 {
     return (enum path)(candidate == 0 ? t->rule : candidate == t->rule ? 0 : candidate);
@@ -44,9 +46,10 @@ void traffic_open(struct traffic *t, enum path rule)
     *t = (struct traffic){.rule = (uint8_t)rule};
 }
 
-/* An adapter writes as well as it reads. If processors move the bytes, two of them (SPLIT) are faster than one; in an exchange each
- * processor has its own bytes to move, and the sender's may do all of it. If ranks share processors the receiver's does, since only
- * its work can be measured. */
+/* Lists the paths that are worth trying. An adapter writes as fast as it reads. If processors move the bytes,
+ * two of them (SPLIT) are faster than one. In an exchange each processor has its own bytes to move; the
+ * sender's may then write the whole message. If ranks share cores, the receiver's processor moves the bytes,
+ * since only its work can be measured. */
 uint32_t traffic_list_paths(const struct traffic_options *o, uint64_t bytes)
 {
     const bool helps = o->write && !o->shared_cores && (o->cpu_moves || o->software);
@@ -80,8 +83,8 @@ static enum traffic_kind classify_message(struct traffic *t, uint8_t size, bool 
 
 /* ---- a message begins ---- */
 
-/* A new class begins with the costs of the nearest one that has them, the smaller of two: what is far behind there is
- * examined later. */
+/* Opens a class with the costs of the nearest measured class (the smaller of two), so that paths that are
+ * much slower there are examined later. */
 static void traffic_key_open(struct traffic *t, uint8_t kind, uint8_t size)
 {
     uint32_t prior[PATHS] = {0};
@@ -93,7 +96,8 @@ static void traffic_key_open(struct traffic *t, uint8_t kind, uint8_t size)
     tune_open(&t->keys[kind][size].tune, PATHS, prior);
 }
 
-/* The time of a burst belongs to all of its messages: it is judged as a whole, or as a long part. */
+/* True if the messages of a burst make a sample: the whole burst, or TRAFFIC_BATCH_MOST messages of it.
+ * Messages of a burst overlap, so that only the time of the batch can be measured. */
 static bool is_whole_batch(const struct traffic *t, unsigned messages)
 {
     return messages >= TRAFFIC_BATCH_MOST || (messages >= TRAFFIC_BATCH && t->under_way == 0);
@@ -132,7 +136,7 @@ static uint64_t cost_per_unit(uint64_t ns, uint64_t bytes)
     return ns * UNIT / MAX(bytes, 1u);
 }
 
-/* A message that others came after has shared its time with them. */
+/* The cost is valid only if no later message has begun, with which the message would have shared its time. */
 static void finish_isolated_message(struct traffic *t, struct traffic_key *k, struct traffic_ticket *ticket,
                                     uint64_t ns)
 {
@@ -177,7 +181,8 @@ void traffic_cancel(struct traffic *t, struct traffic_ticket *ticket)
     ticket->open = false;
 }
 
-/* In a burst the two processors are never idle, and halves are right. */
+/* The receiver reads half of a message in a burst, in which neither processor is idle, and more of an
+ * isolated message. */
 uint64_t traffic_read_share(const struct traffic_ticket *ticket)
 {
     const uint64_t share = ticket->kind == TRAFFIC_ISOLATED ? SHARE_READ : 32;

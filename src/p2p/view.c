@@ -5,7 +5,7 @@
 
 #include "p2p/message.h"
 
-/* On peer->pending. */
+/* States of sends that may be queued in peer->pending. */
 #define QUEUED_STATES \
     (STATE_BIT(SEND_EAGER) | STATE_BIT(SEND_HELD) | STATE_BIT(SEND_TURN) | STATE_BIT(SEND_PIECES))
 #define WRITING_STATES \

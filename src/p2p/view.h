@@ -1,4 +1,4 @@
-/* view.h: requests and waiting messages as the doctor sees them. Reads only; under the lock.
+/* view.h: describes requests and waiting messages for hang diagnosis. Reads only; under the lock.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_VIEW_H
@@ -11,9 +11,9 @@
 
 struct p2p_view {
     bool send;
-    struct envelope env; /* of a receive as it was posted */
+    struct envelope env; /* receive: as it was posted, with wildcards */
     uint32_t peer;       /* job rank */
-    uint64_t bytes;      /* to send, or room */
+    uint64_t bytes;      /* bytes to send, or room to receive */
     enum page_step step;
 };
 

@@ -1,12 +1,12 @@
-/* write.c: see write.h. The write may be refused for a while (the send queue is full) and may fail; the receiver
- * is notified (WRITTEN) unless it polls the last byte.
+/* write.c: see write.h. The write may be refused for a while (the send queue is full) and may fail; the
+ * receiver is notified (WRITTEN) unless it polls the last byte.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/write.h"
 
 #include "base/clock.h"
 
-/* Notifies the receiver, before any queued message, which could match the receive that was written. */
+/* Notifies the receiver ahead of all queued messages, which could match the receive that was written. */
 static void write_send_fin(struct p2p_request *r, int status)
 {
     struct frame_header h = {.kind = FRAME_WRITTEN, .aux = (uint16_t)status, .word = r->peer_cookie};

@@ -1,7 +1,7 @@
 /* accumulate.c: accumulate, get_accumulate, fetch_and_op and compare_and_swap. The target's datatype is
- * walked by runs of one predefined type. Each run is changed here when the memory can be accessed from here,
- * else by the target's progress when a frame arrives. Elements are sent in the layout of their predefined
- * type, gaps included, because operators need it.
+ * walked by runs of one predefined type. The origin changes a run itself if it can access the memory;
+ * otherwise it sends a frame, and the target's progress engine changes the run. Elements are sent in the
+ * layout of their predefined type, gaps included, because operators need it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "dt/build.h"
@@ -10,10 +10,10 @@
 #include "dt/walk.h"
 #include "rma/rma.h"
 
-#define PIECE 4096u /* bytes of elements that are changed at once */
+#define PIECE 4096u /* size in bytes of the buffers for one batch of elements */
 
-/* The element type as a number for the wire: the kind of a named type, or the kinds of both members of an
- * unnamed pair type. */
+/* Encodes the element type for a frame: the kind of a named type, or the kinds of both members of an unnamed
+ * pair type. */
 static uint16_t element_code(const struct dtype *basic)
 {
     if (basic->kind != KIND_MIXED)
@@ -117,13 +117,13 @@ struct frames {
     struct dtype *basic; /* element type of the frame that is being filled */
     struct rma_span spans[RMA_RUNS_MAX];
     int nspans, max;
-    size_t used, room; /* bytes of elements in the frame */
+    size_t used, room; /* bytes of elements in the frame: present and maximal */
     size_t elements;
     bool takes;
 };
 
-/* Where elements start in the scratch buffer. A struct rma_ask stands in front of them if the frame requests
- * a result. */
+/* Returns the address in the scratch buffer at which elements start. A struct rma_ask precedes them if the
+ * frame requests a result. */
 static char *frame_data(const struct frames *f)
 {
     return f->call->win->proc->rma->scratch + (f->op ? sizeof(f->ask) : 0);
@@ -182,8 +182,8 @@ static uint64_t target_offset(const struct rma_call *c, const struct win_peer *t
     return (uint64_t)(c->win->flavor == MPI_WIN_FLAVOR_DYNAMIC ? c->disp : c->disp * to->at.unit);
 }
 
-/* True if the reply confirms that the operation is complete at the target. An error that only the target
- * detects is reported by a flush. */
+/* True if the target's reply confirms completion, so that no flush is needed. Accumulates have no reply; in a
+ * dynamic window only a flush reports the errors that the target detects. */
 static bool confirms_completion(const struct rma_call *c)
 {
     return c->kind != RMA_IS_ACCUMULATE && c->win->flavor != MPI_WIN_FLAVOR_DYNAMIC;

@@ -18,7 +18,7 @@ static COUNTER(
     "Accumulated elements and compare-and-swaps that the adapter of a rank on another node carried "
     "out, without its processor.");
 
-#define ELEMENTS_MAX 4 /* elements of one call; more elements are sent in one frame */
+#define ELEMENTS_MAX 4 /* a call with more elements is sent to the target in a frame */
 
 bool adapter_changes_element(const struct dtype *basic, uint64_t address)
 {
@@ -39,7 +39,7 @@ static bool is_single_atomic(const struct op *op, const struct dtype *basic)
     return op->code == OP_NO_OP || atomic_adds(op, basic);
 }
 
-/* A word of a target, and the means by which it is changed. */
+/* An 8-byte word of a target. `change` executes one adapter atomic on the word. */
 struct word {
     bool (*change)(struct word *w, const struct net_atomic *change, uint64_t *old);
     struct win *win;
@@ -76,7 +76,8 @@ static bool change_local_word(struct word *word, const struct net_atomic *change
     if (likely(w->adapter->ops->atomic_here(w->adapter, change, old, (void *)(uintptr_t)word->address, key) ==
                0))
         return true;
-    boot_abort(w->proc->boot, 1, err_detail(MPI_ERR_OTHER)); /* nobody else may change the word */
+    /* There is no fallback: only the adapter may change the word. */
+    boot_abort(w->proc->boot, 1, err_detail(MPI_ERR_OTHER));
     return false;
 }
 
@@ -129,9 +130,9 @@ struct reach {
 
 struct adapter_atomics {
     struct net_mem mem;
-    struct reach reach[2]; /* of accumulates in progress: [0] by frames, [1] by the adapter */
+    struct reach reach[2]; /* memory that accumulates in progress change: [0] by frames, [1] by the adapter */
     struct atomic_request request[RMA_UNDER_WAY];
-    uint64_t old[RMA_UNDER_WAY]; /* the adapter writes here */
+    uint64_t old[RMA_UNDER_WAY]; /* values before the change, written by the adapter */
     uint8_t idle[RMA_UNDER_WAY]; /* indexes of unused requests */
     int nidle;
 };
@@ -237,9 +238,9 @@ bool adapter_atomics_fit(const struct rma_call *c, const struct win_peer *to, ui
            (!gives || c->result.type == c->type);
 }
 
-/* Accumulates of one origin to the same memory keep their order (MPI-5.0, 12.7.2): operations by frames wait
- * for earlier ones by the adapter, and vice versa. The targets of frames sent before the adapter was first
- * used are not known, so all are waited for. */
+/* Accumulates of one origin to the same memory keep their order (MPI-5.0, 12.7.2): an operation by frames
+ * waits for overlapping operations by the adapter, and vice versa. The ranges of frames sent before the
+ * adapter's first use are not recorded, so the adapter's first operation waits for all of them. */
 int adapter_keep_order(const struct rma_call *c, struct win_peer *to, uint64_t offset, bool by_adapter)
 {
     struct adapter_atomics *x = to->adapter_atomics;
@@ -252,14 +253,14 @@ int adapter_keep_order(const struct rma_call *c, struct win_peer *to, uint64_t o
     int rc = MPI_SUCCESS;
     if (to->busy.next != &to->busy && first < other->end && other->first < end)
         rc = peer_finish(to, true);
-    if (!win_peer_is_busy(to)) /* nothing is under way */
+    if (!win_peer_is_busy(to)) /* no operation on this peer is in progress */
         *mine = *other = (struct reach){0};
     *mine =
         mine->end ? (struct reach){MIN(mine->first, first), MAX(mine->end, end)} : (struct reach){first, end};
     return rc;
 }
 
-/* Starts calls that an adapter performs by one request per element, without waiting. */
+/* Starts a call that needs one adapter request per element. Does not wait for completion. */
 static int start_requests(const struct rma_call *c, struct win_peer *to, uint64_t address)
 {
     const bool gives = c->kind != RMA_IS_ACCUMULATE;
@@ -290,7 +291,7 @@ int adapter_atomics_start(const struct rma_call *c, struct win_peer *to, uint64_
         return start_requests(c, to, address);
     if (c->request)
         *c->request = p2p_completed_send_request(c->win->proc->p2p);
-    win_peer_mark_busy(to); /* the next call that waits returns an error */
+    win_peer_mark_busy(to); /* so that the next flush, unlock or fence returns an error of these requests */
     for (MPI_Count i = 0; i < c->count; i++) {
         uint64_t value, old;
         memcpy(&value, (const char *)c->origin.buf + 8 * i, sizeof(value));

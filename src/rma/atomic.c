@@ -2,10 +2,10 @@
  *
  * Where other processes access the memory too, an aligned integer of 1, 2, 4 or 8 bytes is changed either by
  * a processor atomic or, BULK_ELEMENTS and more of them at once, by vector instructions under the lock of the
- * target's memory; change.h keeps the two apart. Everything else (floating point, pairs, unaligned elements)
- * always takes the lock: processors have no atomic sums of floating point, and a loop of compare and swap for
- * each element takes longer. Long operations hold the lock for LOCKED_BYTES at a time. Memory that only this
- * process changes needs neither: it runs under the big lock.
+ * target's memory; change.h makes the two methods exclude each other. All other elements (floating point,
+ * pairs, unaligned) always need the lock: processors have no atomic sums of floating point, and a loop of
+ * compare and swap for each element takes longer. Long operations hold the lock for LOCKED_BYTES at a time.
+ * Memory that only this process changes needs neither: its changes run under the big lock.
  *
  * An owner of the lock that dies may leave an element half changed. The lock is then broken for good, and
  * every operation that needs it fails with MPIX_ERR_PROC_FAILED.
@@ -18,9 +18,9 @@
 #include "obj/context.h"
 #include "rma/rma.h"
 
-#define LOCKED_BYTES 4096u /* of elements that are changed while the lock is held */
+#define LOCKED_BYTES 4096u /* default number of bytes changed per acquisition of the lock */
 #define BULK_ELEMENTS \
-    16u /* of one call: below, processor atomics take less time than lock and announcement */
+    16u /* a call with fewer elements uses processor atomics, which are then faster than the lock */
 
 static COUNTER(locked, "rma_pieces_locked",
                "Pieces of accumulates that were done under the lock of the target's memory: elements that no "
@@ -57,8 +57,8 @@ static bool is_integer(const struct dtype *basic)
     return num >= NUM_I8 && num <= NUM_U64 && num != NUM_I128;
 }
 
-/* in, out: n values side by side, of any alignment. One loop an operator that the processor has, one for all
- * others. */
+/* in, out: n contiguous values of any alignment. An operator without a processor atomic uses
+ * compare-and-swap. */
 #define ELEMENTS(T, NAME)                                                                                    \
     static void NAME(const struct op *op, struct dtype *basic, const char *in, T *at, char *out, size_t n)   \
     {                                                                                                        \
@@ -128,7 +128,7 @@ static struct win_entry *slot_window_entry(struct win_slot *slot)
     return container_of(slot, struct win_entry, slot);
 }
 
-/* The local rank that owns the memory of this slot. */
+/* Returns the local rank that owns the memory of this slot. */
 static uint32_t place_of_slot(const struct win *w, struct win_slot *slot)
 {
     const struct directory *d = &w->proc->rma->directory;
@@ -157,7 +157,7 @@ static void exclude_single(const struct win *w, struct win_slot *slot)
 }
 
 /* Applies the operation piece by piece, so that other ranks wait for the lock no longer than for one piece.
- * `bulk`: others may change these elements by processor atomics. */
+ * `bulk`: other processes may change these elements by processor atomics. */
 static int apply_locked(struct win *w, struct win_slot *slot, bool bulk, const struct op *op,
                         struct dtype *basic, const char *in, char *target, char *fetched, size_t n)
 {
@@ -182,16 +182,16 @@ static int apply_locked(struct win *w, struct win_slot *slot, bool bulk, const s
     return MPI_SUCCESS;
 }
 
-/* True if the lock protects a change of many elements at once: adapters that change elements too do not take
- * the lock. */
+/* True if `n` elements may be changed at once under the lock. False if adapters change these elements too,
+ * because adapters do not take the lock. */
 static bool can_change_in_bulk(struct win_slot *slot, const struct dtype *basic, const void *target, size_t n)
 {
     return n >= BULK_ELEMENTS && !(slot_window_entry(slot)->target.atomics != ATOMICS_PROCESSOR &&
                                    adapter_changes_element(basic, (uintptr_t)target));
 }
 
-/* Enclose changes by processor atomics. Begin announces the change or, where that is not permitted, takes the
- * lock. */
+/* single_begin() and single_end() enclose changes by processor atomics. single_begin() announces the change,
+ * or takes the lock if another process is changing many elements of this memory. */
 static int single_begin(struct win *w, struct win_slot *slot, bool *is_locked)
 {
     *is_locked =
@@ -207,7 +207,7 @@ static void single_end(struct win *w, struct win_slot *slot, bool is_locked)
         change_single_end(&slot_window_entry(w->my_slot)->single);
 }
 
-/* True if only this process's adapter may change the element. The slot identifies the owner of the memory. */
+/* True if the element is in this process's memory and only the adapter may change it. */
 static bool is_by_adapter(const struct win *w, const struct win_slot *slot, const struct dtype *basic,
                           const void *target)
 {
@@ -240,7 +240,7 @@ static void apply_atomics(const struct op *op, struct dtype *basic, const void *
     }
 }
 
-/* Only ranks that have mapped GPU memory of the window change elements besides their owner. */
+/* Takes the lock if ranks of the node have mapped the GPU memory; otherwise only its owner changes it. */
 static int lock_device_memory(struct win *w, struct win_slot *slot)
 {
     return w->exports ? lock_memory(w, slot) : MPI_SUCCESS;

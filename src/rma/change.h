@@ -1,19 +1,19 @@
 /* change.h: two kinds of changes to the elements of a rank's shared memory, which exclude each other. A
  * single element is changed by a processor atomic; many elements are changed by ordinary vector instructions
  * under the lock of the memory. So that fetch_and_op on a counter stays one atomic, the process that changes
- * a single element does not take the lock: it stores in a word of its own whose memory it changes, and loads
- * a flag of that memory [Dijkstra65, between one process and the owner of the lock]:
+ * a single element does not take the lock: it stores in its own word the number of the rank whose memory it
+ * changes, and loads a flag of that memory [Dijkstra65, between one process and the owner of the lock]:
  *
  *     single: mine = number;  if (target.bulk) take the lock     ... atomic ...     mine = 0
  *     bulk:   lock; target.bulk = 1; wait while another process's word == number;
  *             ... change ...   target.bulk = 0; unlock
  *
  * Both the store and the load are sequentially consistent at both sides, so at least one of the two sees the
- * other. Single changes do not exclude one another, and never wait while the word is set, so the owner of the
- * lock waits for a few instructions of each.
+ * other's store. Single changes do not exclude one another, and never wait while the word is set, so the
+ * owner of the lock waits for a few instructions of each.
  *
- * After a death: the word of a dead process is ignored, since one atomic is done or not done. `bulk` of a
- * dead owner stays set, so that single changes take the lock too and learn that it is broken.
+ * After a death: the word of a dead process is ignored, since an atomic is either complete or not begun.
+ * `bulk` of a dead owner stays set, so that single changes take the lock too and learn that it is broken.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_RMA_CHANGE_H
@@ -21,7 +21,7 @@
 
 #include "base/shlock.h"
 
-/* Locks of the changes of one rank's memory; zero at first. */
+/* Synchronises changes of one rank's memory; initially zero. */
 struct change {
     struct shlock lock;
     _Atomic uint32_t bulk; /* 1 while the owner of the lock changes many elements */
@@ -30,7 +30,7 @@ struct change {
 /* Each process also has a word (win_entry.single): 0, or the number + 1 of the memory in which the process
  * changes one element. */
 
-/* False: the caller must hold the target's lock while it changes the element. */
+/* Returns false if the caller must hold the target's lock while it changes the element. */
 static inline bool change_single_begin(_Atomic uint32_t *mine, const struct change *target, uint32_t number)
 {
     atomic_store(mine, number + 1);
@@ -47,7 +47,7 @@ static inline void change_single_end(_Atomic uint32_t *mine)
     atomic_store_explicit(mine, 0, memory_order_release);
 }
 
-/* Called by the owner of the lock: no single change begins from now on. */
+/* Called by the owner of the lock. From now on no process begins a single change. */
 static inline void change_bulk_announce(struct change *target)
 {
     KILL_POINT(rma_bulk_locked);

@@ -1,13 +1,14 @@
 /* conflict_watch.c: FISHPLATE_DEBUG=rma: finds operations of one epoch that access the same bytes although at
- * least one changes them (MPI-5.0, 12.7). Their result is undefined and depends on how each was executed.
- * Both call sites are named.
+ * least one changes them (MPI-5.0, 12.7). Their result is undefined and depends on how each was executed. The
+ * report names both call sites.
  *
- * An origin compares its own operations since the last synchronisation with a target. Between fences, and
+ * An origin compares its own operations on a target since their last synchronisation. Between fences, and
  * between post and wait, the target also compares those of all origins, and its own stores (stores.h): each
- * origin sends it a description of what it does (RMA_WATCH). Only bytes that are really accessed count, so
- * that every report is a real conflict; operations of more than a few dozen runs are not checked.
+ * origin sends the target a description of its operations (RMA_WATCH). Only bytes that are really accessed
+ * are compared, so that every report is a real conflict; operations of more than a few dozen runs are not
+ * checked.
  *
- * A store of the target is a conflict when nothing can have put it in order with the operation:
+ * A store of the target conflicts with an operation if no synchronisation orders the two:
  * - the operation, which ends with the epoch, had been reported to the target before the store; or
  * - the target has notified no process between the store and the end of the epoch;
  * - under a lock: the store happened between the call of the operation and its flush, by the node's clock.
@@ -18,7 +19,7 @@
 #include <stdlib.h>
 #if __has_include(<execinfo.h>)
 #include <execinfo.h>
-#else /* musl: call sites stay unknown */
+#else /* musl has no backtrace(): call sites are unknown */
 #define backtrace(frames, most) 0
 #endif
 
@@ -39,7 +40,7 @@ struct watched {
     int32_t kind;   /* enum rma_kind */
     uint32_t epoch; /* number of the fence that began the epoch, or EXPOSED or PASSIVE */
     int32_t nruns;
-    uint64_t began, ended; /* PASSIVE: times of the call and of its flush, by the node's clock */
+    uint64_t began, ended; /* PASSIVE: times of the call and of its flush, in ns of the node's clock */
     uint64_t stores;       /* at the target: number of stores recorded before the operation was reported */
     char site[96];
     struct rma_run runs[WATCH_RUNS];
@@ -51,7 +52,7 @@ bool watch_wanted(void)
     return t && tunable_has_word(t, "rma");
 }
 
-/* Prints the arguments of addr2line, and the function if it has a name. */
+/* Formats a call site as arguments of addr2line, with the function's name if known. */
 static void format_call_site(const Dl_info *it, uintptr_t address, char *out, size_t size)
 {
     const char *slash = strrchr(it->dli_fname, '/');
@@ -60,7 +61,7 @@ static void format_call_site(const Dl_info *it, uintptr_t address, char *out, si
              it->dli_sname ? it->dli_sname : "");
 }
 
-/* The first caller that is not of this library. */
+/* Finds the innermost caller outside of this library. */
 static void find_site(char *out, size_t size)
 {
     void *frames[24];
@@ -130,7 +131,7 @@ static void watch_report_conflict(const struct win *w, const char *what, int ori
              win_label(w), what, origin, site, operation_name(it->kind), it->origin, it->site, it->target);
 }
 
-/* Reports the first of the other operations that overlaps this one, and records this one if `keep`. */
+/* Reports the first of `others` that conflicts with `it`. Appends a copy of `it` to `others` if `keep`. */
 static void watch_compare(struct win *w, struct list *others, const struct watched *it, bool keep)
 {
     struct watched *copy = keep ? malloc(sizeof(*copy)) : NULL;
@@ -167,7 +168,7 @@ static void report_store(const struct win *w, const struct store *s, const struc
     watch_report_conflict(w, "store", w->comm->rank, site, it);
 }
 
-/* In passive epochs: compares stores made while the operation was in progress. */
+/* Reports a store that overlaps an operation of a passive epoch and was made during the operation. */
 static void compare_passive(const struct win *w, const struct watched *it)
 {
     const uint64_t next = w->stores ? stores_next(w->stores) : 0;
@@ -180,8 +181,8 @@ static void compare_passive(const struct win *w, const struct watched *it)
     }
 }
 
-/* Compares stores since the start of the epoch. A rank whose only MPI call since a store is the one that ends
- * the epoch has not notified any process of the store. */
+/* Compares the stores since the start of the epoch with an operation. A rank whose only MPI call since a
+ * store is the one that ends the epoch has not notified any process of the store. */
 static void compare_stores(const struct win *w, const struct watched *it)
 {
     const uint64_t next = stores_next(w->stores);
@@ -196,7 +197,6 @@ static void compare_stores(const struct win *w, const struct watched *it)
     }
 }
 
-/* An epoch begins: earlier stores belong to another epoch. */
 void watch_begin(struct win *w)
 {
     if (likely(!w->stores))
@@ -245,8 +245,8 @@ static void watch_enter_library(bool begins)
         stores_resume();
 }
 
-/* From now on every MPI call suspends the watch on entry: the hook is called with the big lock, which is
- * therefore enabled here. Called from inside a call that has begun without it. */
+/* Makes every MPI call suspend the recording of stores on entry. The hook requires the big lock, so the lock
+ * is enabled here. The present MPI call began without the lock, so it is also taken here. */
 static void install_call_hook(struct proc *p)
 {
     if (p->within)
@@ -260,8 +260,9 @@ static void install_call_hook(struct proc *p)
     watch_enter_library(true);
 }
 
-/* Starts watching. Pages at the ends of memory that MPI has allocated hold nothing else. Not with a progress
- * thread: it works on windows while the program runs, and its system calls on watched pages would fail. */
+/* Starts the recording of stores into the window. Memory that MPI has allocated shares its first and last
+ * page with no other data. With a progress thread no stores are recorded: its system calls on read-only pages
+ * would fail. */
 void watch_open(struct win *w)
 {
     if (!w->proc->rma->debug || w->size == 0 || w->flavor == MPI_WIN_FLAVOR_DYNAMIC || w->proc->net->thread ||
@@ -307,19 +308,19 @@ void watch_record_call(const struct rma_call *c, uint64_t offset)
         return;
     find_site(it.site, sizeof(it.site));
     it.began = clock_ns();
-    /* A get with a request is complete when its request is, which may be at once. */
+    /* MPI_Rget may complete before the epoch ends, so later operations are not compared with it. */
     watch_compare(w, &w->watch, &it, !(c->request && c->kind == RMA_IS_GET));
     if (it.epoch == PASSIVE || win_peer_find_or_create(w, c->rank, &to) != 0)
         return;
     if (c->rank != w->comm->rank) {
-        to->dirty = true; /* the epoch ends when the target has the report */
+        to->dirty = true; /* the end of the epoch waits until the target has the report */
         win_peer_mark_busy(to);
     }
     send_operation_report(w, to, &it);
 }
 
-/* Operations under a lock are reported to targets with the same clock when they end. Only MPI_Win_free waits
- * for the report: a target may compute for a long time. */
+/* Reports a finished operation of a passive epoch to a target on this node, whose clock is the same. Only
+ * MPI_Win_free waits for the delivery of the report: a target may compute for a long time. */
 static void report_passive_operation(struct win *w, struct watched *it)
 {
     struct win_peer *to;
@@ -359,7 +360,7 @@ void watch_arrived(struct win *w, const char *payload, size_t len)
         return;
     }
     it.stores = w->stores ? stores_next(w->stores) : 0;
-    /* Operations of one origin are already compared at that origin. */
+    /* Moves earlier operations of the same origin aside: the origin has already compared them. */
     struct list own, *pos = w->seen.next;
     list_init(&own);
     while (pos != &w->seen) {
@@ -390,7 +391,7 @@ static void watch_forget_epoch(struct list *all, int target, uint32_t before)
     }
 }
 
-/* After MPI_Win_flush_local only gets are complete. */
+/* Called by MPI_Win_flush_local, which completes only gets. */
 void watch_complete_gets(struct win *w, int rank)
 {
     list_foreach_safe(pos, after, &w->watch)

@@ -1,7 +1,7 @@
 /* copy_batch.c: puts and gets of memory that only a system call reaches (cross-memory attach). They are
  * collected and moved by one system call, at the latest when the program waits for them: a system call takes
  * longer than copying a few bytes. A short put is copied when it is called, so it is complete at its origin
- * at once. A target that waits takes part (mailbox.c).
+ * at once. A target that waits inside MPI copies a part (mailbox.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -13,11 +13,11 @@ static COUNTER(batched, "rma_batched", "Short puts and gets batched with others 
 
 enum { PUT, GET, DIRECTIONS };
 
-#define PUT_MAX  512u    /* bytes of a short put: the copy of a longer one takes as long as a system call */
-#define GET_MAX  4096u   /* bytes of a short get, which needs no copy */
-#define STORE    8192u   /* bytes of copied puts */
-#define LONGS    8       /* long operations that are collected */
-#define ALONE    16384u  /* bytes up to which a long operation is executed at once if it is the only one */
+#define PUT_MAX  512u    /* largest short put in bytes: copying a longer one takes as long as a system call */
+#define GET_MAX  4096u   /* largest short get in bytes; a get needs no copy */
+#define STORE    8192u   /* size in bytes of the buffer for copies of short puts */
+#define LONGS    8       /* long operations that are collected before they are executed */
+#define ALONE    16384u  /* largest operation in bytes that is executed at once if no other is in progress */
 #define PART_MIN 131072u /* smallest part, in bytes, of an operation that two processors share */
 
 struct batch {
@@ -27,8 +27,8 @@ struct batch {
     char store[STORE];
 };
 
-/* Records why a copy failed. The address was checked before, so the owner of the memory has died; if the job
- * continues after deaths, the origin gets that error. */
+/* Records the error of a failed copy. The address was checked before, so the owner of the memory has died:
+ * the origin gets MPIX_ERR_PROC_FAILED if the job continues after deaths. */
 static void record_copy_fault(struct win_peer *p, int rc)
 {
     if (rc)
@@ -120,14 +120,15 @@ static int move_piece_now(struct win_peer *to, int direction, const struct net_p
 {
     const int rc = to->peer->ops->move(to->peer, direction == PUT, piece, 1);
     if (unlikely(rc)) {
-        win_peer_mark_busy(to); /* the next call that waits returns the error */
+        win_peer_mark_busy(to); /* the next flush, unlock or fence returns the error */
         record_copy_fault(to, rc);
     }
     return MPI_SUCCESS;
 }
 
 /* Collects short operations, which are executed when the batch is full or the program waits. A long operation
- * is executed at once if no other is under way: it needs a system call of its own anyway. */
+ * of at most ALONE bytes is executed at once if no other one on the target is in progress: it needs its own
+ * system call anyway. */
 int batch_move(const struct rma_call *c, struct win_peer *to, char *local, uint64_t remote, size_t len)
 {
     const int direction = c->kind == RMA_IS_PUT ? PUT : GET;

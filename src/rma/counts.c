@@ -17,7 +17,7 @@
 static COUNTER(written, "rma_counts_written",
                "MPI_Win_post and MPI_Win_complete reported to a rank of another node by one RDMA write.");
 
-struct counter_pair { /* written by one other rank */
+struct counter_pair { /* indexed by enum count_kind; written by one remote rank */
     _Atomic uint64_t count[2];
 };
 
@@ -97,7 +97,7 @@ static bool allocate_counters(struct counts *n, const struct win *w)
     return true;
 }
 
-/* The counters of a peer; NULL: the peer is notified by frames. */
+/* Returns the counters of a peer, created on first use; NULL if the peer must be notified by frames. */
 static struct counts *counts_get_for_peer(struct win_peer *p)
 {
     const struct win *w = p->win;

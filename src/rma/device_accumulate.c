@@ -25,7 +25,7 @@ bool rma_needs_copies(const struct rma_call *c, const char *at)
 {
     if (gpu_may_have_memory() && at && gpu_memory_is_device(at) && c->kind != RMA_IS_SWAP &&
         accumulate_is_unpacked(c))
-        return false; /* device_apply */
+        return false; /* device_apply() reads operands in GPU memory */
     return gpu_may_have_memory() && (side_on_device(&c->origin) || side_on_device(&c->result) ||
                                      (c->compare && gpu_memory_is_device(c->compare)));
 }
@@ -60,7 +60,7 @@ int rma_run_on_copies(const struct rma_call *c, bool direct,
     return rc;
 }
 
-/* Applies `n` elements of memory that GPUs access, or none (NULL), to the target. */
+/* Applies `n` elements at `in`, which a GPU can access, to the target. MPI_NO_OP does not read `in`. */
 static int change_elements(const struct op *op, struct dtype *basic, const void *in, void *target,
                            void *fetched, size_t n)
 {

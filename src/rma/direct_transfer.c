@@ -52,7 +52,7 @@ int transfer_start(const struct rma_call *c, struct win_peer *to)
         return batch_move(c, to, local, t->base + (uint64_t)(c->disp * t->unit + gap), len);
     }
     if (transport->ops->mem_register(transport, local, len, &mem, &unused) != 0)
-        return move_start(c, to); /* the origin's memory cannot be registered: frames hold copies */
+        return move_start(c, to); /* memory that cannot be registered is sent in frames, which hold copies */
     int rc = op_new_under_way(c, &c->origin, to, &o);
     if (rc) {
         transport->ops->mem_release(transport, &mem);

@@ -125,8 +125,8 @@ static const struct directory_known *find_known(const struct directory *d, const
     return k && k->number && k->found ? k : NULL;
 }
 
-/* The table entry of a process, created on first use. NULL if memory is out or the process belongs to another
- * job: such processes end, and others get their numbers. They are queried each time. */
+/* Returns the table entry of a process, created on first use. Returns NULL if memory is out or the process
+ * belongs to another job: their numbers are reused, so they are queried for each window. */
 static struct directory_known *get_known_process(const struct win *w, const struct peer *peer)
 {
     struct directory *d = &w->proc->rma->directory;
@@ -199,7 +199,7 @@ static bool read_entry(struct win_peer *p, const struct directory_known *known)
 {
     struct transport *adapter = p->win->adapter;
     const uint32_t context = p->win->comm->context;
-    const struct net_key key = known->key; /* the table may grow meanwhile */
+    const struct net_key key = known->key; /* copied because the table may be reallocated during the wait */
     struct net_key unused;
     struct lookup *l = calloc(1, sizeof(*l));
     if (!l || adapter->ops->mem_register(adapter, l, sizeof(*l), &l->mem, &unused) != 0) {
@@ -268,7 +268,7 @@ int peer_learn_window(struct win_peer *p)
     struct win *w = p->win;
     struct win_entry *near = directory_local_entry(w, p->rank);
     int rc = near ? MPI_SUCCESS : look_up_window(p);
-    if (rc || p->known) /* another thread has waited for it too */
+    if (rc || p->known) /* another thread has stored the entry meanwhile */
         return rc;
     if (near)
         p->at = near->target;
@@ -312,9 +312,9 @@ void directory_handle_reply(struct win_peer *from, const void *payload, size_t l
     directory_address_received(from, from->win->serial, payload, len);
 }
 
-/* A process announces its entry. The announcement may be late (the window is gone and another one has its
- * number) or early (not all ranks have made the window): only one from the right member and newer than the
- * last is used. */
+/* Handles the announcement of a rank's entry. The announcement may be late (the window was freed and its
+ * context id reused) or early (not all ranks have created the window). It is used only if the sender is that
+ * member of the window and the serial number is newer than the last. */
 void directory_announced(struct win *w, const struct peer *peer, const struct frame_header *h,
                          const void *payload, size_t len)
 {

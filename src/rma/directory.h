@@ -1,6 +1,6 @@
-/* directory.h: descriptions of the windows of a process, which others read without a message: an entry for
- * each window, by the id of the window's context. No message is sent when a window is made; a process looks
- * up a rank's entry at its first access.
+/* directory.h: descriptions of the windows of a process, which other processes read without a message: one
+ * entry per window, indexed by the window's context id. A process looks up a rank's entry at its first
+ * access.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_RMA_DIRECTORY_H
@@ -11,7 +11,7 @@
 struct rma;
 struct win_peer;
 
-#define DIRECTORY_ENTRIES 4096 /* context ids */
+#define DIRECTORY_ENTRIES 4096 /* one entry per context id */
 
 struct win_entry {
     struct win_slot slot;
@@ -21,12 +21,12 @@ struct win_entry {
     _Atomic uint32_t single;
 };
 
-/* A process of this job on another node. */
+/* Location of the directory of a process on another node. */
 struct directory_known {
     uint32_t number; /* rank in the job, plus 1; 0: free */
-    bool notified;   /* the address of this process's directory was sent to it */
+    bool notified;   /* the address of this process's directory was sent to that process */
     bool found;      /* `base` and `key` are known */
-    uint64_t base;   /* address of its directory */
+    uint64_t base;   /* address of that process's directory */
     struct net_key key;
 };
 
@@ -42,7 +42,7 @@ struct directory {
     uint32_t known_size, known_used; /* size and entries of `known`, a hash table with open addressing */
 };
 
-/* Creates the directory of this process, once, and an empty entry for the window. Collective calls only. */
+/* Creates, in collective calls, an empty entry for the window and, once, this process's directory. */
 int directory_add_window(struct win *w);
 void directory_remove_window(struct win *w);
 void directory_close(struct rma *r);
@@ -50,18 +50,17 @@ void directory_close(struct rma *r);
  * they must use frames. */
 bool directory_register(struct rma *r, struct transport *adapter);
 
-/* The entry of a rank on this node, or NULL. */
 struct win_entry *directory_local_entry(const struct win *w, int rank);
 
-/* Obtains the entry of a rank that this process has not accessed yet. Waits. */
+/* Obtains the entry of a rank that this process has not accessed yet. Blocks until the entry is known. */
 int peer_learn_window(struct win_peer *p);
 void directory_handle_query(struct win *w, struct win_peer *from);
 void directory_handle_reply(struct win_peer *from, const void *payload, size_t len);
 void directory_announced(struct win *w, const struct peer *peer, const struct frame_header *h,
                          const void *payload, size_t len);
 bool directory_is_settled(void *win); /* all queries of this process were answered */
-/* Sends the address of the entry, once, to processes of other nodes that communicate with this one, which
- * then need not request it. */
+/* Sends the address of the window's entry to processes of other nodes that already have a connection, once
+ * per process. These processes then need not request the address. */
 void directory_announce(struct win *w, const struct comm *parent);
 
 #endif

@@ -124,8 +124,8 @@ static int run_direct(const struct rma_call *c, struct win_peer *to, char *at)
     }
 }
 
-/* True if this process may load and store the target's memory directly. Not if only the adapter may change
- * its elements. */
+/* True if this process may load and store the target's memory directly. False for accumulates if only the
+ * target's adapter may change elements. */
 static bool is_direct(const struct rma_call *c, const struct win_peer *to)
 {
     const struct win *w = c->win;
@@ -168,11 +168,11 @@ char *rma_local_address(struct win *w, int rank, MPI_Aint disp, uint64_t bytes)
     return to->direct + first;
 }
 
-/* The target of an accumulate, which may run on copies of its buffers. */
+/* Argument of run_change(): the target of an accumulate. */
 struct change_target {
     struct win_peer *to;
     uint64_t offset;
-    char *at; /* NULL: by frames or by the adapter */
+    char *at; /* mapped address of the target; NULL: frames or the adapter are used */
 };
 
 static int run_change(const struct rma_call *c, void *arg)

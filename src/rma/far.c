@@ -1,6 +1,6 @@
 /* far.c: takes the lock of a rank on another node by RDMA, without its processor. The lock lies in the
- * target's directory, which the target has registered. An unlocked lock takes two round trips: one for the
- * ticket and a read of the words, one to pass the near side and read the words again (gate.h).
+ * target's directory, which the target has registered. Taking a free lock needs two round trips: one takes
+ * the ticket and reads the words, one gives the turn to the near side and reads the words again (gate.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -113,8 +113,8 @@ static uint64_t far_run_step(struct far *f, const struct gate_step *step)
     return f->old[last];
 }
 
-/* Builds the error for a lock that cannot be had. If a process of the window has died, that is the reason:
- * its ticket is never served. */
+/* Handles an adapter error at a lock. If a member of the window has died, returns the error for the death;
+ * otherwise aborts the job, since other ranks would wait for this rank's ticket for ever. */
 static int far_failed(const struct win_peer *p, const char *what)
 {
     const struct win *w = p->win;
@@ -143,7 +143,7 @@ int far_lock_window(struct win_peer *p, int type)
             net_wait_step(net, &waiter);
             net->unrung--;
         }
-        if (unlikely(p->win->comm->broken)) { /* the holder may be dead */
+        if (unlikely(p->win->comm->broken)) { /* the holder of the lock may have died */
             net_wait_end(net, &waiter);
             return win_report_lost(p->win, NULL);
         }

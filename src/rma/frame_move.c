@@ -1,6 +1,6 @@
 /* frame_move.c: put and get by frames: for targets whose memory neither this processor nor an adapter can
- * reach in one piece. The target's progress copies. A put is complete at the origin as soon as it was called,
- * since frames hold copies.
+ * reach in one piece. The target's progress engine copies the bytes. A put is complete at the origin when the
+ * call returns, since frames hold copies.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rma/rma.h"
@@ -67,8 +67,8 @@ int move_start(const struct rma_call *c, struct win_peer *to)
     return c->kind == RMA_IS_PUT ? put_start(c, to, offset) : get_start(c, to, offset);
 }
 
-/* The address of one piece of a run. Outside of the window: NULL, and the error is recorded for the
- * origin. */
+/* Returns the address of one piece of a run. If the piece is outside of the window, records an error for the
+ * origin and returns NULL. */
 static char *run_piece_address(struct win *w, struct win_peer *from, const struct rma_run *run, uint64_t i)
 {
     char *at = win_check_address(w, run->offset + i * run->stride, run->length);

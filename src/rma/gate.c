@@ -6,11 +6,11 @@
 #include "rma/gate.h"
 
 enum stage {
-    STAGE_NEW,     /* its ticket is being taken */
-    STAGE_QUEUE,   /* earlier users of its side are first */
+    STAGE_NEW,     /* the user's ticket is being taken */
+    STAGE_QUEUE,   /* waits for earlier users of the same side */
     STAGE_JOIN,    /* a reader that checks whether another reader of its side is inside */
-    STAGE_CONTEND, /* first of its side: the other side may be inside, or have the turn */
-    STAGE_INSIDE,  /* a wait may call gate_next_step() again (net_waiter.ready): no further operations */
+    STAGE_CONTEND, /* first of its side; waits for users of the other side */
+    STAGE_INSIDE,  /* further calls of gate_next_step() add no operations */
 };
 
 static uint8_t side_word_index(enum gate_side side, enum gate_word word)
@@ -63,7 +63,6 @@ static bool entry_yield_turn(struct gate_entry *e, struct gate_step *step)
     return step_request_reread(step);
 }
 
-/* This entry is now the first in the queue of its side. */
 static bool entry_reach_front(struct gate_entry *e, const uint64_t *seen, struct gate_step *step)
 {
     if (e->one_side)
@@ -72,9 +71,9 @@ static bool entry_reach_front(struct gate_entry *e, const uint64_t *seen, struct
         step_add_operation(step, false, entry_own_word_index(e, GATE_WANT), 1);
         return entry_yield_turn(e, step);
     }
+    /* A writer of the other side waits: the readers inside leave first. */
     if (seen[side_word_index(entry_other_side(e), GATE_WANT)] && seen[entry_own_word_index(e, GATE_INSIDE)])
-        return step_request_reread(
-            step); /* a writer of the other side waits: the readers inside leave first */
+        return step_request_reread(step);
     step_add_operation(step, true, entry_own_word_index(e, GATE_INSIDE), 1);
     e->stage = STAGE_JOIN;
     return step_request_reread(step);

@@ -3,9 +3,9 @@
  *
  * Near users are processors of the target's node; far users are adapters, for processes of other nodes. Each
  * kind has atomic instructions, but most adapters are atomic only towards other adapter requests
- * (IBV_ATOMIC_HCA): an addition of one kind can get lost beside an addition of the other. So each side has
- * counters of its own, which only it adds to, and between the sides there are only plain reads and writes of
- * whole words:
+ * (IBV_ATOMIC_HCA): an addition of one kind can get lost if it coincides with an addition of the other. So
+ * each side has counters of its own, which only it adds to, and between the sides there are only plain reads
+ * and writes of whole words:
  *
  * - Within a side, tickets: `users` have arrived, `read` of them may read or have left, `write` of them have
  *   left. Users are served in the order of their arrival; consecutive readers share the gate.
@@ -15,8 +15,9 @@
  *   point, since readers enter one after the other.
  * - Later readers join those of their side that are inside, unless a writer of the other side wants to enter.
  *
- * Pure: each step names the words to change and to read, and takes the values that were read. window_lock.c
- * executes steps by the processor, far.c by RDMA; tests/unit/rma/test_gate.c in every order.
+ * No I/O: each step lists the words to change and to read, and the caller passes the values read to the next
+ * step. window_lock.c executes steps by the processor, far.c by RDMA, tests/unit/rma/test_gate.c in every
+ * order.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_RMA_GATE_H
@@ -27,7 +28,7 @@
 
 enum gate_side { GATE_NEAR, GATE_FAR };
 
-/* Words of a side; those of the far side stand GATE_SIDE further on, in a cache line of their own. */
+/* Indexes of the near side's words. Words of the far side follow GATE_SIDE later, in another cache line. */
 enum gate_word {
     GATE_USERS,
     GATE_READ,
@@ -62,13 +63,13 @@ struct gate_step {
     bool look;
 };
 
-/* Begins to enter. */
+/* Begins an entry and stores its first step in *step. */
 void gate_enter(struct gate_entry *e, enum gate_side side, bool shared, bool one_side,
                 struct gate_step *step);
 
-/* Called after each step. `old` is the value that its addition found, `seen` the words that it read. Returns
- * true when the user is inside once *step is done. Further calls of a user that is inside return true with an
- * empty *step. */
+/* Called after each step. `old` is the word's value before the step's addition; `seen` are the words that the
+ * step read. Returns true when the user is inside once *step is done. Further calls of a user that is inside
+ * return true with an empty *step. */
 bool gate_next_step(struct gate_entry *e, uint64_t old, const uint64_t *seen, struct gate_step *step);
 
 void gate_leave(const struct gate_entry *e, struct gate_step *step);

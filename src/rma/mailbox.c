@@ -24,8 +24,8 @@ static COUNTER(
     "Puts and gets of this process that the target copied, wholly or in part, while it waited inside MPI.");
 
 #define PATIENCE_NS          1000 /* time before a request is withdrawn: that of two system calls */
-#define PAUSE_MAX            255  /* operations without a request after requests that were not taken */
-#define PAUSE_WANTED         1    /* the same if the info key fishplate_help requests help */
+#define PAUSE_MAX            255  /* limit of operations without a request after an untaken request */
+#define PAUSE_WANTED         1    /* replaces PAUSE_MAX if the info key fishplate_help requests help */
 #define POLLS_PER_CLOCK_READ 32
 #define POLLS_PER_YIELD      4096
 
@@ -51,18 +51,18 @@ struct mailbox {
         char records[REQUEST_BYTES];
         struct shared_work work;
     } request_data;
-    _Alignas(
-        CACHE_LINE) _Atomic uint64_t answered; /* number of the last request that the target has executed */
-    uint64_t failed;                           /* REQUEST_SHARE: the target could not copy a piece */
+    /* Number of the last request that the target has executed. */
+    _Alignas(CACHE_LINE) _Atomic uint64_t answered;
+    uint64_t failed; /* REQUEST_SHARE: the target could not copy a piece */
     char data[ANSWER_BYTES];
-    _Alignas(
-        CACHE_LINE) _Atomic uint64_t next; /* REQUEST_SHARE: the next piece that neither side has taken */
+    /* REQUEST_SHARE: the next piece that neither side has taken. */
+    _Alignas(CACHE_LINE) _Atomic uint64_t next;
 };
 
-/* The mailbox lies where a directory has entries of communicators that are never windows. */
+/* The mailbox occupies the directory entries of the reserved context ids, which never belong to a window. */
 _Static_assert(sizeof(struct mailbox) <= CONTEXT_IDS_RESERVED * sizeof(struct win_entry), "a mailbox fits");
 
-/* Header of a put, followed by its bytes; or a get. */
+/* Header of a put, followed by the put's bytes; or a complete get. */
 struct record {
     uint64_t remote;
     uint32_t length;
@@ -165,8 +165,8 @@ void mailbox_close(struct rma *r)
 
 /* ---- the origin ---- */
 
-/* A job that continues after deaths uses no mailboxes: a target that died while it executes a request would
- * never answer. */
+/* A job that continues after deaths uses no mailboxes: a target that dies while it executes a request never
+ * answers. */
 bool mailbox_reaches(const struct win_peer *p)
 {
     const struct net *net = p->win->proc->net;
@@ -207,7 +207,7 @@ static bool is_request_answered(const struct mailbox *b, uint64_t number)
     return atomic_load_explicit(&b->answered, memory_order_acquire) == number;
 }
 
-/* Waits for a target that has taken the request. Its copies depend on no other process. */
+/* Waits for a target that has taken the request; its copies depend on no other process. */
 static void wait_for_target_work(const struct mailbox *b, uint64_t number)
 {
     for (unsigned polls = 1; !is_request_answered(b, number); polls++)
@@ -252,7 +252,7 @@ static bool wait_for_answer(struct win_peer *p, uint64_t number)
     return mailbox_finish_or_withdraw(p, number);
 }
 
-/* Fills the mailbox with as many pieces as fit; returns the number. */
+/* Fills the mailbox with as many pieces as fit; returns their number. */
 static size_t mailbox_fill(struct mailbox *b, bool put, const struct net_piece *pieces, size_t count)
 {
     size_t at = 0, back = 0, n = 0;

@@ -85,8 +85,8 @@ void op_record_fault(struct rma_op *o, int status)
         to->fault = o->error = win_report_lost(to->win, to);
 }
 
-/* A process has died: completes its operations with an error. Its transport has ended its transfers, and no
- * replies will come. */
+/* Completes all operations on a process that has died, with an error. The transport has ended the transfers,
+ * and no replies will arrive. */
 void rma_member_died(struct proc *p, uint32_t number)
 {
     struct rma *r = p->rma;
@@ -108,10 +108,10 @@ static bool has_few_pending(void *arg)
 
 void op_wait_few_pending(struct win_peer *to)
 {
+    /* The end of the epoch returns an error of this wait. */
     if (unlikely(to->pending >= RMA_UNDER_WAY))
         rma_wait_for(to->win->proc->rma, to->win, to, has_few_pending, to, false,
-                     &(struct net_named){"answers to one-sided operations", to->peer->rank,
-                                         false}); /* ... the end of the epoch returns the error */
+                     &(struct net_named){"answers to one-sided operations", to->peer->rank, false});
 }
 
 void reply_arrived(struct rma *r, struct peer *from, const struct frame_header *h, const char *payload,

@@ -1,7 +1,7 @@
-/* pscw.c: post, start, complete, wait. A post goes to each origin and a complete to each target: between
- * nodes as a counter written by RDMA (counts.c), else as a frame. The complete comes after the operations
- * themselves: those of an adapter are waited for, and where operations were frames it is one too, since
- * frames are in order.
+/* pscw.c: post, start, complete, wait. MPI_Win_post notifies each origin, MPI_Win_complete each target:
+ * between nodes by a counter written by RDMA (counts.c), else by a frame. The target must receive the
+ * notification of MPI_Win_complete after the operations, so the origin first waits for operations of an
+ * adapter; if operations were sent as frames, so is the notification, since frames are in order.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static int translate_group_ranks(struct win *w, struct group *group, int **out)
     return rc;
 }
 
-/* pscw_expose() has created the state of the rank. */
+/* Requires that pscw_expose() has created the peer. */
 static void send_post_notification(struct win *w, int rank)
 {
     struct win_peer *p = win_peer_for_sender(w, rank);
@@ -160,8 +160,8 @@ int win_complete(struct win *w)
         return win_error(w, MPI_ERR_RMA_SYNC, "MPI_Win_complete: MPI_Win_start has not been called");
     for (int i = 0; i < w->nstarted; i++) {
         struct win_peer *p = w->started[i];
-        int one = peer_finish(
-            p, w->flavor == MPI_WIN_FLAVOR_DYNAMIC); /* in a dynamic window the target may find an error */
+        /* In a dynamic window the origin waits for the target, which may detect an error. */
+        int one = peer_finish(p, w->flavor == MPI_WIN_FLAVOR_DYNAMIC);
         const bool in_frames = p->dirty;
         rc = rc ? rc : one;
         p->started = false;

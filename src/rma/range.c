@@ -1,5 +1,5 @@
-/* range.c: finds the memory that an offset from another rank refers to, and keeps the regions of dynamic
- * windows.
+/* range.c: finds the memory that an offset from another rank refers to, and records the attached regions of
+ * dynamic windows.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -19,7 +19,7 @@ bool win_attached(const struct win *w, uint64_t address, uint64_t len)
             return true;
         address += here;
         len -= here;
-        i = -1; /* the rest may be in any other */
+        i = -1; /* search again: the rest may be in any other region */
     }
     return len == 0;
 }

@@ -12,7 +12,7 @@
 #include "rma/directory.h"
 #include "rma/win.h"
 
-/* frame_header.flags. context names the window, source is the sender's rank in it. */
+/* Frame types, in frame_header.flags. `context` identifies the window, `source` the sender's rank in it. */
 enum rma_frame {
     RMA_PUT,     /* payload: word bytes of data, tag runs */
     RMA_GET,     /* payload: struct rma_ask, tag runs */
@@ -37,14 +37,14 @@ enum rma_frame {
 };
 
 struct rma_ask {
-    uint64_t cookie;   /* of the origin's operation */
+    uint64_t cookie;   /* identifies the origin's operation */
     uint64_t position; /* offset of this piece in the operation's packed data */
 };
 /* Pieces of the target's memory: `count` pieces of `length` bytes, `stride` bytes from one to the next. */
 struct rma_run {
     uint64_t offset, length, stride, count;
 };
-/* `count` elements, one extent apart. */
+/* `count` elements of the target's memory, one extent apart. */
 struct rma_span {
     uint64_t offset, count;
 };
@@ -68,7 +68,7 @@ struct near_entry {
 
 /* State for another rank of a window, from its first access on. */
 struct win_peer {
-    struct list busy; /* win->busy */
+    struct list busy; /* link in win->busy */
     struct win *win;
     struct peer *peer;
     int rank;
@@ -92,13 +92,13 @@ struct win_peer {
     uint32_t posts;            /* RMA_POST frames received and not consumed by MPI_Win_start */
     uint32_t pending;          /* answers and transfers that have not completed */
     uint64_t flushes, flushed; /* numbers of the last RMA_FLUSH sent and of the last one answered */
-    /* rma.rounds of the last call that waited for local completion, and [1] for remote completion */
+    /* value of rma.rounds at the last call that waited for local completion; [1]: for remote completion */
     uint64_t round[2];
     struct {
-        struct list link; /* win->waiting */
+        struct list link; /* link in win->waiting */
         struct near_entry entry;
         bool waiting;         /* the rank has requested the lock of this process, which is not granted yet */
-    } request;                /* RMA_LOCK of a rank on another node whose adapter cannot add */
+    } request;                /* lock request (RMA_LOCK) of a rank on a node whose adapter has no atomics */
     struct far *far;          /* far.c: NULL until the rank's lock was taken by RDMA */
     struct batch *batch;      /* copy_batch.c: NULL until an operation was collected */
     struct mailbox *mailbox;  /* mailbox.c: mailbox of a rank on this node; NULL: none */
@@ -110,7 +110,6 @@ struct win_peer {
     struct adapter_atomics *adapter_atomics;
 };
 
-/* The state of one-sided communication of a process. */
 struct rma {
     struct proc *proc;
     struct win *wins[64 * 64]; /* by context id */
@@ -131,11 +130,11 @@ struct rma {
 /* An operation of the origin that waits for data from the target (get, get_accumulate, ...), or for an
  * adapter. */
 struct rma_op {
-    struct request base; /* first; set up only if the user's call returns a request */
+    struct request base; /* must be the first member; marked as freed if the user holds no request */
     struct net_op transfer;
     struct net_mem mem;
     struct win_peer *to;
-    struct dt_cursor cursor; /* where answers go */
+    struct dt_cursor cursor; /* destination of the data in answers */
     struct dtype *type;
     uint64_t cookie;
     uint64_t left;   /* bytes that have not arrived */
@@ -145,19 +144,20 @@ struct rma_op {
     int error;       /* error class of the operation */
 };
 
-/* win.c */
+/* Defined in win.c: */
 struct rma *rma_open(struct proc *p);
 struct win *win_of_context(struct rma *r, uint32_t context);
 int win_error(const struct win *w, int errclass, const char *fmt, ...) PRINTF_LIKE(3, 4)
     __attribute__((cold));
 
-/* window_peers.c */
-int win_peer(struct win *w, int rank, struct win_peer **out); /* for an access: the peer is `known` */
-int win_peer_find_or_create(struct win *w, int rank,
-                            struct win_peer **out); /* to send frames to, or to wait for */
+/* Defined in window_peers.c: */
+/* Finds or creates the peer, and looks up the rank's window, so that `known` is true. */
+int win_peer(struct win *w, int rank, struct win_peer **out);
+/* For sending frames and for waiting: `known` may stay false. */
+int win_peer_find_or_create(struct win *w, int rank, struct win_peer **out);
 void win_peers_close(struct win *w);
-struct win_peer *win_peer_for_sender(struct win *w,
-                                     int rank); /* inside progress: ends the process when memory is out */
+/* For use inside progress: aborts if memory is out. */
+struct win_peer *win_peer_for_sender(struct win *w, int rank);
 
 static inline bool win_peer_is_busy(const struct win_peer *p)
 {
@@ -176,13 +176,13 @@ static inline bool win_peer_uses_adapter(const struct win_peer *p)
     return p->win->adapter && p->peer->transport == p->win->adapter;
 }
 
-/* wire.c */
+/* Defined in wire.c: */
 void rma_send(struct win_peer *to, enum rma_frame what, uint16_t aux, int32_t tag, uint64_t word,
               const void *payload, size_t len);
 /* Sends a frame from a user's call: waits while too many frames are queued. */
 void rma_send_throttled(struct win_peer *to, enum rma_frame what, uint16_t aux, int32_t tag, uint64_t word,
                         const void *payload, size_t len);
-void rma_wait_few_queued(struct rma *r);     /* waits while too much is queued */
+void rma_wait_few_queued(struct rma *r);     /* waits while RMA_QUEUED frames are queued */
 size_t rma_chunk(const struct win_peer *to); /* bytes of payload of one frame */
 void rma_arrived(void *arg, struct peer *from, const struct frame_header *h, const void *payload, size_t len);
 
@@ -200,12 +200,12 @@ static inline int window_copy(void *to, const void *from, size_t len)
 bool rma_needs_copies(const struct rma_call *c, const char *at);
 int rma_run_on_copies(const struct rma_call *c, bool direct,
                       int (*run)(const struct rma_call *copies, void *arg), void *arg);
-/* Change elements in GPU memory. The caller excludes other changes. `in`, `fetched`: memory of any kind. */
+/* Change elements in GPU memory. The caller excludes other changes. `in`, `fetched`: host or GPU memory. */
 int device_apply(const struct op *op, struct dtype *basic, const char *in, char *target, char *fetched,
                  size_t n);
 int device_swap(size_t size, const void *value, const void *compare, void *target, void *fetched);
 
-/* range.c: the address in this process's memory of a frame's offset, or NULL if it is outside of the
+/* range.c: the address in this process's memory of a frame's offset, or NULL if the offset is outside of the
  * window. */
 char *win_check_address(struct win *w, uint64_t offset, uint64_t len);
 bool win_attached(const struct win *w, uint64_t address, uint64_t len);
@@ -226,19 +226,19 @@ void reply_arrived(struct rma *r, struct peer *from, const struct frame_header *
 bool transfer_fits(const struct rma_call *c, const struct win_peer *to);
 int transfer_start(const struct rma_call *c, struct win_peer *to);
 
-/* copy_batch.c: the same where this processor copies the bytes; batch_run carries out the collected
- * operations. */
+/* copy_batch.c: put and get by cross-memory attach. batch_move() collects short operations; batch_run()
+ * executes them. */
 int batch_move(const struct rma_call *c, struct win_peer *to, char *local, uint64_t remote, size_t len);
 void batch_run(struct win_peer *p);
-bool batch_has_pieces(const struct win_peer *p); /* something is collected */
+bool batch_has_pieces(const struct win_peer *p); /* operations were collected and not yet executed */
 
 /* mailbox.c: copies that a target waiting inside MPI does for an origin on its node. */
 #define MAILBOX_PIECES 16
-void mailbox_open(struct rma *r); /* this process helps from now on */
+void mailbox_open(struct rma *r); /* from now on this process executes requests in its mailbox */
 void mailbox_close(struct rma *r);
 struct mailbox *mailbox_from_directory(struct win_entry *directory);
-bool mailbox_reaches(
-    const struct win_peer *p); /* the target may help: mailbox_move and mailbox_share may be called */
+/* True if the target may execute requests: mailbox_move() and mailbox_share() may be called. */
+bool mailbox_reaches(const struct win_peer *p);
 /* Moves short pieces with the target's help. Returns the number of pieces that the target moved; the caller
  * moves the others. */
 size_t mailbox_move(struct win_peer *p, bool put, const struct net_piece *pieces, size_t count);
@@ -256,7 +256,7 @@ void op_end_sending(struct rma_op *o);
 void rma_member_died(struct proc *p, uint32_t number);
 void op_wait_few_pending(struct win_peer *to); /* waits while too many answers are outstanding */
 
-/* accumulate.c */
+/* Defined in accumulate.c: */
 int accumulate_start(const struct rma_call *c, struct win_peer *to);
 /* True if the elements of all buffers are dense and of one type. */
 bool accumulate_is_unpacked(const struct rma_call *c);
@@ -267,16 +267,16 @@ int swap_start(const struct rma_call *c, struct win_peer *to);
 void swap_arrived(struct win *w, struct win_peer *from, const struct frame_header *h, const char *payload,
                   size_t len);
 
-/* atomic.c: elements of a predefined type, in its layout. fetched may be NULL. MPIX_ERR_PROC_FAILED: another
- * rank died in the middle of a change of this memory. */
+/* atomic.c: changes elements of a predefined type. win_apply() and win_swap() return MPIX_ERR_PROC_FAILED if
+ * another rank died while it changed this memory. `fetched` may be NULL. */
 int win_apply(struct win *w, struct win_slot *slot, const struct op *op, struct dtype *basic, const void *in,
               void *target, void *fetched, size_t n);
 int win_swap(struct win *w, struct win_slot *slot, struct dtype *basic, const void *value,
              const void *compare, void *target, void *fetched);
 bool atomic_by_processor(const struct dtype *basic, uint64_t address);
-bool atomic_adds(const struct op *op, const struct dtype *basic); /* the operator is an integer's sum */
+bool atomic_adds(const struct op *op, const struct dtype *basic); /* true for the sum of an integer type */
 
-/* adapter_atomics.c: integers of 8 bytes by the adapter's atomics. */
+/* adapter_atomics.c: changes 8-byte integers by the adapter's atomics. */
 bool adapter_changes_element(const struct dtype *basic, uint64_t address);
 void adapter_apply(struct win *w, const struct op *op, struct dtype *basic, const char *in, uint64_t *target,
                    char *fetched, size_t n);
@@ -288,11 +288,11 @@ int adapter_atomics_start(const struct rma_call *c, struct win_peer *to, uint64_
 int adapter_keep_order(const struct rma_call *c, struct win_peer *to, uint64_t offset, bool by_adapter);
 void adapter_atomics_close(struct win_peer *p);
 
-/* window_lock.c */
+/* Defined in window_lock.c: */
 int peer_lock(struct win_peer *p, int type, bool nocheck);
 void lock_arrived(struct win *w, struct win_peer *from, int type);
 void unlock_arrived(struct win *w, struct win_peer *from, int type);
-void lock_stop_polling(struct win *w); /* ranks that still wait for the lock learn that a member has died */
+void lock_stop_polling(struct win *w); /* stops polling the lock for waiting origins */
 
 /* far.c: locks of other nodes' ranks, by RDMA. */
 bool far_can_lock(const struct win_peer *p);
@@ -302,8 +302,8 @@ void far_close(struct win_peer *p);
 
 /* counts.c: posts and completes between nodes as counters, written by RDMA. */
 enum count_kind { COUNT_POSTS, COUNT_COMPLETES };
-bool counts_write(struct win_peer *to,
-                  enum count_kind kind); /* adds one; false: a frame must be sent instead */
+/* Adds one to the peer's counter. Returns false if a frame must be sent instead. */
+bool counts_write(struct win_peer *to, enum count_kind kind);
 uint32_t counts_new(const struct win_peer *from, enum count_kind kind); /* additions that were not consumed */
 void counts_consume(struct win_peer *from, enum count_kind kind, uint32_t some);
 /* Sends the address of the counters of this process for the peer, once. */
@@ -312,13 +312,13 @@ void counts_handle_address(struct win_peer *from, const void *payload, size_t le
 void counts_close(struct win_peer *p);
 void counts_close_all(struct rma *r);
 
-/* sync.c */
+/* Defined in sync.c: */
 /* Waits for the operations on the rank, at the target too if `remotely`. Returns the error of an
  * operation. */
 int peer_finish(struct win_peer *p, bool remotely);
 int peers_finish(struct win *w, bool remotely);
-int peer_complete_and_confirm(struct win_peer *p, enum rma_frame how,
-                              int type); /* sends RMA_FLUSH or RMA_UNLOCK and waits */
+/* Sends RMA_FLUSH or RMA_UNLOCK (`how`) and waits for the answer. */
+int peer_complete_and_confirm(struct win_peer *p, enum rma_frame how, int type);
 int win_barrier(struct win *w);
 void win_count_empty_flush(struct win *w); /* for a call that had no operation to wait for */
 /* A request to the adapter through which a rank is reached. */
@@ -330,7 +330,7 @@ struct adapter_request {
     uint64_t remote;
     const struct net_key *key; /* of the memory at `remote` */
     size_t len;                /* not for ADAPTER_ATOMIC */
-    struct net_atomic change;  /* ADAPTER_ATOMIC */
+    struct net_atomic change;  /* the operation of ADAPTER_ATOMIC */
     struct net_op *op;         /* NULL: the completion is not reported */
 };
 /* Posts the request; waits until the send queue has room and the connection is open. */
@@ -338,28 +338,28 @@ int adapter_post(const struct win_peer *p, const struct adapter_request *r);
 /* Waits, making progress, until ready(arg). `unrung`: other processes change the memory that ready() reads
  * and ring no doorbell. */
 void rma_wait(struct rma *r, bool (*ready)(void *), void *arg, bool unrung, const char *name);
-/* Waits like rma_wait() for memory that `to` changes, or, if `to` is NULL, any member of the window. Returns
+/* Waits like rma_wait() for an event that `to` or, if `to` is NULL, any member of the window causes. Returns
  * an error if `to`, or a member, has died. */
 int rma_wait_for(struct rma *r, const struct win *w, const struct win_peer *to, bool (*ready)(void *),
                  void *arg, bool unrung, const struct net_named *what);
-int win_report_lost(const struct win *w, const struct win_peer *to)
-    __attribute__((cold)); /* the error of rma_wait_for() */
+/* Builds the error that rma_wait_for() returns after a death. */
+int win_report_lost(const struct win *w, const struct win_peer *to) __attribute__((cold));
 
-/* dispatch.c */
+/* Defined in dispatch.c: */
 int check_rank(const struct win *w, int rank);
 
-/* conflict_watch.c: FISHPLATE_DEBUG=rma */
+/* Defined in conflict_watch.c, for FISHPLATE_DEBUG=rma: */
 bool watch_wanted(void);
 void watch_record_call(const struct rma_call *c, uint64_t offset);
 void watch_arrived(struct win *w, const char *payload, size_t len);
 void watch_close(struct win *w);
 void watch_forget_rank(struct win *w, int rank); /* an epoch ends at this rank, or (-1) at all ranks */
-void watch_complete_gets(struct win *w,
-                         int rank); /* gets from this rank, or (-1) from all ranks, are complete */
-void watch_open(struct win *w);     /* begins to record the program's stores into the window */
-void watch_begin(struct win *w);    /* begins an epoch: earlier stores belong to the epoch before */
-void watch_fence(struct win *w);    /* compares the epoch's stores with the operations, at MPI_Win_fence */
-void watch_end_exposure(struct win *w); /* compares them at the end of an epoch of MPI_Win_post */
+/* Called when gets from this rank, or (-1) from all ranks, are complete. */
+void watch_complete_gets(struct win *w, int rank);
+void watch_open(struct win *w);  /* begins to record the program's stores into the window */
+void watch_begin(struct win *w); /* begins an epoch: earlier stores belong to the epoch before */
+void watch_fence(struct win *w); /* compares the epoch's stores with the operations, at MPI_Win_fence */
+void watch_end_exposure(struct win *w); /* compares the epoch's stores with the operations, at MPI_Win_wait */
 void watch_mark_unconfirmed(struct win *w);
 
 #endif

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rma/rma.h"
 
-/* Appends a piece to the last run if it continues that; else returns false. */
+/* Extends the run by a piece that continues the run's pattern; otherwise returns false. */
 static bool run_extend(struct rma_run *run, uint64_t offset, uint64_t length)
 {
     if (run->count == 1 && offset == run->offset + run->length) {

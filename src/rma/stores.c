@@ -49,10 +49,10 @@ static struct {
     struct stores *_Atomic all[WINDOWS];
     int count;
     int depth;      /* nesting depth of MPI calls */
-    uint64_t calls; /* stores_count_calls() */
+    uint64_t calls; /* result of stores_count_calls() */
     bool stepping;
-    uintptr_t step_lo, step_hi; /* pages that are open for one instruction */
-    uint64_t step_mask;         /* signals that were blocked before */
+    uintptr_t step_lo, step_hi; /* pages that are writable for one instruction */
+    uint64_t step_mask;         /* signals that were blocked before the single step */
     struct sigaction before_fault, before_trap;
     struct {
         uintptr_t place;
@@ -65,7 +65,7 @@ static pid_t stores_thread_id(void)
     return (pid_t)raw_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
 }
 
-/* Takes the lock; false when this thread holds it already (a signal handler of the program runs inside). */
+/* Takes the lock. Returns false if this thread holds it already (a signal handler interrupted the owner). */
 static bool stores_lock(void)
 {
     const pid_t me = stores_thread_id();
@@ -96,8 +96,8 @@ static uintptr_t page_address(uintptr_t address)
     return address & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
 }
 
-/* The watched window that contains the address. Windows may overlap: one that is still watched is
- * preferred. */
+/* Returns a watched window that contains the address. Windows may overlap: one whose pages are still
+ * read-only is preferred. */
 static struct stores *stores_find(uintptr_t address)
 {
     struct stores *found = NULL;
@@ -141,8 +141,8 @@ static enum whose classify_store_place(uintptr_t place)
     return watch.places[i].whose;
 }
 
-/* The place in the program that is responsible for a store. For memcpy and other functions of libc that is
- * their caller. 0: not in the program. */
+/* Returns the address of the program's code that caused a store: for memcpy and other functions of libc,
+ * their caller. Returns 0 if the program did not cause the store. */
 static uintptr_t program_place(uintptr_t place)
 {
     void *frames[32];
@@ -151,8 +151,8 @@ static uintptr_t program_place(uintptr_t place)
         return whose == PROGRAM ? place : 0;
     const int n = backtrace(frames, COUNT_OF(frames));
     int i = 0;
-    while (i < n && (uintptr_t)frames[i] !=
-                        place) /* skips the frames of the handler and of the kernel's signal trampoline */
+    /* Skips the frames of the handler and of the kernel's signal trampoline. */
+    while (i < n && (uintptr_t)frames[i] != place)
         i++;
     for (; i < n; i++) {
         const uintptr_t caller = (uintptr_t)frames[i] - 1;
@@ -218,8 +218,8 @@ static void stores_single_step(struct stores *s, uintptr_t address, ucontext_t *
     step_begin(u);
 }
 
-/* Records a store that has trapped. Returns true if the instruction still has to be executed, and `busy` be
- * kept until then. */
+/* Records a store that has faulted. Returns true if the instruction will be single-stepped; `busy` stays set
+ * until its SIGTRAP. */
 static bool stores_has_stopped(struct stores *s, uintptr_t address, ucontext_t *u)
 {
     uintptr_t to;
@@ -237,7 +237,7 @@ static bool stores_has_stopped(struct stores *s, uintptr_t address, ucontext_t *
         if (place && done > 0)
             record_in_all_windows(to, done, place);
         if (done > 0)
-            return false; /* else an element crosses the end */
+            return false; /* otherwise an element crosses the end of the pages and is single-stepped */
     } else if (place) {
         record_in_all_windows(address, step_store_size((const unsigned char *)step_place(u)), place);
     }
@@ -254,8 +254,8 @@ static void on_fault(int sig, siginfo_t *info, void *context)
         return;
     }
     if (!stores_lock()) {
-        /* The present instruction also stores to the next page, or a signal handler of the program runs
-         * inside this file: not recorded. */
+        /* This thread already holds the lock: the present instruction also stores to the next page, or a
+         * signal handler of the program interrupted this file. The store is not recorded. */
         const uintptr_t page = page_address(address);
         stores_protect(page, page + (uintptr_t)sysconf(_SC_PAGESIZE), true);
         if (watch.stepping)
@@ -298,8 +298,8 @@ static bool stores_install_handlers(void)
     struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     struct sigaction trap = {.sa_sigaction = on_trap_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     void *frames[4];
-    if (backtrace(frames, COUNT_OF(frames)) ==
-        0) /* loads the libraries that backtrace needs, which a handler cannot */
+    /* Loads the libraries that backtrace() needs; a signal handler cannot load them. */
+    if (backtrace(frames, COUNT_OF(frames)) == 0)
         return false;
     sigfillset(&fault.sa_mask);
     sigfillset(&trap.sa_mask);
@@ -411,7 +411,7 @@ const struct store *stores_get(const struct stores *s, uint64_t number)
     return number < s->next && number + STORES_KEPT >= s->next ? &s->ring[number % STORES_KEPT] : NULL;
 }
 
-#else /* the processor, or the C library, cannot */
+#else /* processors without single-stepping, or C libraries without backtrace() */
 
 struct stores *stores_open(void *base, size_t size, bool whole)
 {

@@ -1,5 +1,5 @@
-/* stores.h: FISHPLATE_DEBUG=rma: records the stores of the program into its windows, and the place in the
- * program of each.
+/* stores.h: FISHPLATE_DEBUG=rma: records the program's stores into its windows, each with the address of the
+ * store instruction.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_RMA_STORES_H
@@ -21,8 +21,8 @@ struct store {
 
 struct stores;
 
-/* Watches the whole pages of this memory, and with `whole` also those at its ends. Returns NULL if the system
- * does not permit it. */
+/* Watches the pages that lie entirely inside this memory; with `whole` also the pages at its ends. Returns
+ * NULL if the system does not permit it. */
 struct stores *stores_open(void *base, size_t size, bool whole);
 void stores_close(struct stores *s);
 
@@ -35,7 +35,7 @@ void stores_call_notifies_none(void); /* the present call notifies no other proc
 /* Called when the window is synchronised: resets the number of stores that are recorded. */
 void stores_reset_budget(struct stores *s);
 
-/* Stores are numbered; the last STORES_KEPT are kept. stores_get gives NULL for others. */
+/* Stores are numbered, and the last STORES_KEPT are recorded. stores_get() returns NULL for older ones. */
 uint64_t stores_next(const struct stores *s);
 const struct store *stores_get(const struct stores *s, uint64_t number);
 

@@ -1,6 +1,6 @@
-/* sync.c: waiting for operations in flight, flush, fence, and sync. Operations sent as frames are confirmed
- * by one more frame, which the target answers when it has processed them; operations with answers or by an
- * adapter are counted.
+/* sync.c: waiting for operations in flight, flush, fence, and sync. A flush frame that follows operations
+ * sent as frames confirms them: the target answers it when it has processed them. Operations with answers or
+ * adapter completions are counted in win_peer.pending.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <sched.h>
@@ -10,9 +10,10 @@
 #include "rma/rma.h"
 #include "rma/stores.h"
 
-#define IDLE_PER_LOOK 16 /* a put by stores and its flush take less than a look at the network */
+/* Empty flushes per poll of the network. A poll takes longer than a put by stores and its flush. */
+#define IDLE_PER_LOOK 16
 
-/* True if the wait would never end: a process that it depends on has died, and this one goes on. */
+/* True if `to` (or, if NULL, any member of `w`) has died and the job continues after deaths. */
 static bool can_never_complete(const struct rma *r, const struct win *w, const struct win_peer *to)
 {
     if (likely(!net_outlives_deaths(r->proc->net)))
@@ -20,8 +21,8 @@ static bool can_never_complete(const struct rma *r, const struct win *w, const s
     return to ? peer_is_lost(to->peer) : w && w->comm->broken;
 }
 
-/* Waits for `to`, or for any member of `w` if `to` is NULL, or for no process in particular if both are
- * NULL. */
+/* Waits until ready(arg). Returns an error if `to` has died or, if `to` is NULL, any member of `w`. Both may
+ * be NULL. */
 int rma_wait_for(struct rma *r, const struct win *w, const struct win_peer *to, bool (*ready)(void *),
                  void *arg, bool unrung, const struct net_named *what)
 {
@@ -70,7 +71,7 @@ int adapter_post(const struct win_peer *p, const struct adapter_request *r)
     if (likely(rc != ERR_AGAIN))
         return rc;
     while ((rc = adapter_try_post(p->peer, r)) == ERR_AGAIN) {
-        net->unrung++; /* nobody rings when there is room again */
+        net->unrung++; /* no doorbell is rung when the send queue has room again */
         net_wait_step(net, &waiter);
         net->unrung--;
     }
@@ -95,7 +96,7 @@ static int wait_for_peer(struct win_peer *p, bool (*ready)(void *))
     return rma_wait_for(p->win->proc->rma, p->win, p, ready, p, false, &what);
 }
 
-/* An error that the target found (or a transfer returned) is reported once, by the call that waits for it. */
+/* Returns, once, the error of an operation that the target detected or a transfer returned. */
 static int peer_fault(struct win_peer *p)
 {
     const int fault = p->fault;
@@ -109,19 +110,19 @@ static int peer_fault(struct win_peer *p)
     return win_error(p->win, fault, "an operation on rank %d failed", p->rank);
 }
 
-/* Removes the peer from the busy list unless other threads have started operations meanwhile, which they will
- * wait for. */
+/* Removes the peer from the busy list unless other threads have started operations meanwhile; those threads
+ * will wait for their operations. */
 static void peer_mark_idle(struct win_peer *p, bool lost)
 {
     if (unlikely(lost)) {
         p->dirty = false;
-        p->flushed = p->flushes; /* nobody will answer */
+        p->flushed = p->flushes; /* a dead peer answers no flush */
     }
     if (!p->dirty && (is_flushed(p) || lost) && !batch_has_pieces(p))
         list_remove(&p->busy);
 }
 
-/* Requests a confirmation of all frames so far; it does not cover later ones, also of other threads. */
+/* Requests a confirmation of all frames sent so far; frames that are sent later need another flush. */
 static void send_flush_request(struct win_peer *p, enum rma_frame how, int type)
 {
     p->dirty = false;
@@ -131,7 +132,8 @@ static void send_flush_request(struct win_peer *p, enum rma_frame how, int type)
 int peer_complete_and_confirm(struct win_peer *p, enum rma_frame how, int type)
 {
     batch_run(p);
-    int rc = wait_for_peer(p, nothing_pending); /* before the lock is released */
+    /* All operations must be complete before RMA_UNLOCK releases the lock. */
+    int rc = wait_for_peer(p, nothing_pending);
     if (!rc)
         send_flush_request(p, how, type);
     rc = rc ? rc : wait_for_peer(p, is_flushed);
@@ -142,13 +144,13 @@ int peer_complete_and_confirm(struct win_peer *p, enum rma_frame how, int type)
 
 int peer_finish(struct win_peer *p, bool remotely)
 {
-    atomic_thread_fence(memory_order_seq_cst); /* loads and stores to memory that is shared */
+    atomic_thread_fence(memory_order_seq_cst); /* orders direct loads and stores to shared memory */
     if (!win_peer_is_busy(p))
         return MPI_SUCCESS;
     batch_run(p);
     if (remotely && p->dirty)
         return peer_complete_and_confirm(p, RMA_FLUSH, 0);
-    /* Another thread's flush may confirm the frames of this one. */
+    /* Another thread's flush may confirm the frames of this thread. */
     bool (*const ready)(void *) = remotely ? is_flushed : nothing_pending;
     int rc = ready(p) ? MPI_SUCCESS : wait_for_peer(p, ready);
     peer_mark_idle(p, rc != 0);
@@ -156,7 +158,7 @@ int peer_finish(struct win_peer *p, bool remotely)
     return rc ? rc : fault;
 }
 
-/* The next peer that was not waited for in round `round`. */
+/* Returns a busy peer that round `round` has not waited for yet. */
 static struct win_peer *next_busy(struct win *w, bool remotely, uint64_t round)
 {
     list_foreach(pos, &w->busy)
@@ -168,7 +170,7 @@ static struct win_peer *next_busy(struct win *w, bool remotely, uint64_t round)
     return NULL;
 }
 
-/* All confirmation requests are sent before the first reply is waited for. */
+/* Sends all flush requests before waiting for the first reply. */
 int peers_finish(struct win *w, bool remotely)
 {
     const uint64_t round = ++w->proc->rma->rounds;
@@ -283,8 +285,8 @@ int win_sync(struct win *w)
     if (unlikely(w->stores))
         stores_reset_budget(w->stores);
     atomic_thread_fence(memory_order_seq_cst);
-    /* Programs poll memory with MPI_Win_sync in a loop: the process that writes it may need this process to
-     * make progress. */
+    /* Programs poll memory with MPI_Win_sync in a loop: the process that writes the memory may need this
+     * process to make progress. */
     net_progress(w->proc->net);
     return MPI_SUCCESS;
 }

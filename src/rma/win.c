@@ -1,7 +1,7 @@
-/* win.c: creates and frees windows. Creating one takes a communicator of its own (its number identifies the
- * window in frames), memory, an entry in this process's directory, and the agreement of all that they have
- * done so, after which every rank may access every other. It is reached in the parent, whose collectives are
- * set up already.
+/* win.c: creates and frees windows. win_make() duplicates the parent communicator (the duplicate's context
+ * identifies the window in frames), allocates memory and fills in an entry of this process's directory. A
+ * collective then confirms that all ranks have done so, after which every rank may access every other. The
+ * collective uses the parent communicator, whose collectives are set up already.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/kill_point.h"
@@ -186,9 +186,9 @@ int win_free(struct win *w, bool *gone)
     int rc = attr_delete_all(w->proc, win_handle(w), &w->attrs);
     if (rc)
         return rc;
+    /* No answer may arrive after the window is freed. */
     rc = rma_wait_for(w->proc->rma, w, NULL, directory_is_settled, w, false,
-                      &(struct net_named){"descriptions of other ranks' windows", NET_NOBODY,
-                                          false}); /* no answer may arrive after the window is freed */
+                      &(struct net_named){"descriptions of other ranks' windows", NET_NOBODY, false});
     watch_mark_unconfirmed(w);
     int finished = peers_finish(w, true);
     rc = rc ? rc : finished;

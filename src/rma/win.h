@@ -28,16 +28,16 @@ struct win_slot {
 
 /* The means by which all origins change integers of 8 bytes in a rank's memory (adapter_atomics.c). */
 enum win_atomics {
-    ATOMICS_PROCESSOR, /* processors of its node; ranks of other nodes send frames */
-    ATOMICS_ADAPTER,   /* its adapter alone, also for the rank itself */
-    ATOMICS_BOTH /* its adapter and processors of its node, which are atomic with respect to each other */
+    ATOMICS_PROCESSOR, /* processors of the rank's node; ranks of other nodes send frames */
+    ATOMICS_ADAPTER,   /* the rank's adapter alone, also for the rank itself */
+    ATOMICS_BOTH       /* the rank's adapter and the node's processors, atomic with respect to each other */
 };
 
 /* The description with which others access a rank's part of a window (directory.h). */
 struct win_target {
     uint64_t base, size;
     int64_t unit;
-    uint64_t span;            /* the node's memory that holds the part (net_span_map), or 0 */
+    uint64_t span;            /* span of the node's shared memory that holds the part (net_span_map), or 0 */
     struct net_key key;       /* of the memory, valid if `registered` */
     uint64_t entry;           /* address of the owner's struct win_entry, for adapters */
     struct net_key entry_key; /* of the entry, valid if `listed` */
@@ -59,33 +59,33 @@ struct win_region { /* of a dynamic window: attached memory */
 };
 
 struct win {
-    struct fallible base; /* MAGIC_WIN; first */
+    struct fallible base; /* magic number MAGIC_WIN; must be the first member */
     struct proc *proc;
-    struct comm *comm; /* a private duplicate; its context identifies the window in frames */
+    struct comm *comm; /* private duplicate of the parent; its context identifies the window in frames */
     /* MPI_WIN_FLAVOR_*, MPI_WIN_MODEL; attributes point to these and to unit_int, size and memory */
     int flavor, model;
     MPI_Aint size;
     int unit_int;
     MPI_Aint unit;
     void *memory;
-    uint64_t span;               /* the node's memory that holds `memory`; 0: private memory */
+    uint64_t span;               /* span of the node's shared memory that holds `memory`; 0: private memory */
     size_t span_size;            /* bytes of the span that this process has mapped */
-    int first_with_memory;       /* the lowest rank whose size is not 0; the size of comm: none */
+    int first_with_memory;       /* the lowest rank whose size is not 0; comm->size: none */
     void *segment;               /* MPI_Win_allocate_shared: the memory of all ranks, mapped here */
-    struct gpu_export *exports;  /* GPU memory, by rank; size 0: cannot be mapped. NULL: all is host memory */
-    int descriptor;              /* of `exports` of this rank, or -1 */
+    struct gpu_export *exports;  /* exported GPU memory by rank; size 0: not mappable. NULL: no GPU memory */
+    int descriptor;              /* file descriptor of this rank's exported GPU memory, or -1 */
     bool some_on_device;         /* a rank's memory is GPU memory; the same at all ranks */
     bool owned;                  /* `memory` is to be freed with the window */
-    struct mapping mapped;       /* private memory that is mapped instead */
+    struct mapping mapped;       /* private memory from mapping_open() */
     bool shared;                 /* other processes load and store `memory` directly */
-    struct net_mem registration; /* valid when an adapter can reach the memory */
+    struct net_mem registration; /* registration of `memory` with `adapter`, if any */
     struct transport *adapter;
     int asking;      /* answers to RMA_WHERE that have not arrived */
     uint64_t serial; /* number of the window, the same at all ranks; higher than that of earlier windows */
     struct win_target *mine; /* description and slot of this rank, in its directory */
     struct win_slot *my_slot;
 
-    /* open addressing by rank; ranks that accessed this one or that this one accessed */
+    /* hash table by rank, with open addressing: ranks that accessed this rank or that this rank accessed */
     struct win_peer **table;
     uint32_t table_size, table_used;
     struct list busy; /* peers whose operations must complete before an epoch ends */
@@ -118,7 +118,7 @@ struct win {
     struct attr_set *attrs;
     char name[MPI_MAX_OBJECT_NAME];
     char label[96];
-    /* FISHPLATE_DEBUG=rma (conflict_watch.c) */
+    /* Members used by FISHPLATE_DEBUG=rma (conflict_watch.c): */
     struct list watch;      /* operations of this rank in the epoch */
     struct list seen;       /* operations of all ranks on this rank's memory in the epoch */
     uint32_t fences;        /* calls of MPI_Win_fence */
@@ -131,20 +131,20 @@ static inline MPI_Win win_handle(struct win *w)
     return (MPI_Win)w;
 }
 
-/* Collective. `memory` is the user's for MPI_WIN_FLAVOR_CREATE and returned by the flavours that allocate. */
+/* Creates a window. Collective. `memory` is the user's memory, used for MPI_WIN_FLAVOR_CREATE only. */
 int win_make(struct comm *parent, int flavor, void *memory, MPI_Aint size, MPI_Aint unit,
              const struct info *info, struct win **out);
-int win_free(struct win *w, bool *gone); /* gone: also when an error is returned */
+int win_free(struct win *w, bool *gone); /* *gone: the window was freed, possibly with an error */
 int win_attach(struct win *w, void *base, MPI_Aint size);
 int win_detach(struct win *w, const void *base);
 int win_shared_query(struct win *w, int rank, MPI_Aint *size, MPI_Aint *unit, void **base);
 const char *win_label(const struct win *w);
 
-/* Apply the hints of an info object that windows know; and return a new info object with all hints in use. */
+/* win_hints_apply() applies the hints of `info` that windows know; win_hints_used() returns a new info object
+ * with all hints in use. */
 int win_hints_apply(struct win *w, const struct info *info);
 int win_hints_used(const struct win *w, struct info **out);
 
-/* Synchronisation. */
 int win_fence(struct win *w, int assertion);
 int win_post(struct win *w, struct group *group, int assertion);
 int win_start(struct win *w, struct group *group, int assertion);
@@ -159,7 +159,6 @@ int win_flush(struct win *w, int rank, bool local);
 int win_flush_all(struct win *w, bool local);
 int win_sync(struct win *w);
 
-/* Operations. */
 enum rma_kind { RMA_IS_PUT, RMA_IS_GET, RMA_IS_ACCUMULATE, RMA_IS_GET_ACCUMULATE, RMA_IS_SWAP };
 
 struct rma_side {
@@ -182,7 +181,7 @@ struct rma_call {
     struct request **request; /* NULL: the call returns no request */
 };
 int rma_run(const struct rma_call *c);
-/* The window of a request of rma_run; NULL for a request of another kind. */
+/* Returns the window of a request that rma_run() created; NULL for other requests. */
 struct win *rma_request_win(const struct request *r);
 
 /* The target address of a put or get of one block, if this process may access it by loads and stores. NULL:

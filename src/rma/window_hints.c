@@ -1,5 +1,4 @@
-/* window_hints.c: the info keys that windows know (MPI-5.0, 12.2.1 and 12.2.3). What is not listed is
- * dropped.
+/* window_hints.c: the info keys that windows know (MPI-5.0, 12.2.1 and 12.2.3). Other keys are ignored.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rma/rma.h"
 
-/* Carries out a step on words of this node; *old is the value before an addition. */
+/* Executes a step of a gate by processor atomics. Stores the value before an addition in *old. */
 static void near_run_step(struct win_slot *slot, const struct gate_step *step, uint64_t *old)
 {
     for (uint32_t i = 0; i < step->count; i++) {
@@ -29,7 +29,6 @@ static void near_begin_entry(struct near_entry *n, struct win_slot *slot, int ty
     near_run_step(slot, &step, &n->old);
 }
 
-/* Advances the entry without waiting; true once it is inside. */
 static bool near_advance_entry(void *arg)
 {
     struct near_entry *n = arg;
@@ -61,7 +60,7 @@ static void near_leave_lock(struct win_slot *slot, int type, bool one_side)
     near_run_step(slot, &step, &old);
 }
 
-/* True if all users of this lock are on its node. */
+/* True if all users of this lock are on the target's node. */
 static bool is_one_sided(const struct win_target *t)
 {
     return !t->locks_open;
@@ -72,7 +71,6 @@ static bool is_lock_granted(void *arg)
     return ((struct win_peer *)arg)->granted;
 }
 
-/* Takes the lock by processor atomics. */
 static int near_lock_window(struct win_peer *p, int type)
 {
     struct rma *r = p->win->proc->rma;
@@ -85,8 +83,9 @@ static int near_lock_window(struct win_peer *p, int type)
 
 static int request_lock(struct win_peer *p, int type)
 {
+    /* An earlier request of this rank may still be queued at the target. */
     if (unlikely(p->win->comm->broken))
-        return win_report_lost(p->win, NULL); /* an earlier request may still wait at the target */
+        return win_report_lost(p->win, NULL);
     p->granted = false;
     rma_send(p, RMA_LOCK, (uint16_t)type, 0, 0, NULL, 0);
     return rma_wait_for(p->win->proc->rma, p->win, NULL, is_lock_granted, p, false,
@@ -131,7 +130,7 @@ static int peer_unlock(struct win_peer *p)
 {
     const int type = p->lock;
     int rc;
-    watch_forget_rank(p->win, p->rank); /* before another rank may get the lock */
+    watch_forget_rank(p->win, p->rank); /* ends the recorded epoch before another rank may get the lock */
     p->lock = 0;
     if (p->lock_nocheck || p->slot || p->far) {
         rc = peer_finish(p, true);
@@ -174,7 +173,7 @@ void lock_stop_polling(struct win *w)
 }
 
 /* Polls the lock of this rank for `waiting` origins: ranks of this node and adapters of other nodes release
- * it without a message. */
+ * the lock without a message. */
 static int lock_poll_waiters(struct net_hook *hook)
 {
     struct win *w = container_of(hook, struct win, hook);
@@ -283,7 +282,8 @@ int win_unlock(struct win *w, int rank)
     return rc;
 }
 
-/* Locks are taken on the first access to a target, except where the program may load and store directly. */
+/* Takes locks now only of targets whose memory the program may load and store directly. The lock of any other
+ * target is taken at the first access to the target. */
 int win_lock_all(struct win *w, int assertion)
 {
     int rc = check_assertion(w, assertion, "MPI_Win_lock_all");

@@ -15,7 +15,8 @@
 #include "gpu/gpu.h"
 #include "rma/rma.h"
 
-#define MAPPED_MAX ((size_t)2 << 20) /* a huge page */
+/* Size of a huge page: private memory of this size or more is not a shared mapping. */
+#define MAPPED_MAX ((size_t)2 << 20)
 
 static size_t page_size(void)
 {
@@ -29,7 +30,7 @@ bool win_is_rank_on_node(const struct win *w, int rank)
     return job_rank < boot->size && boot->node_of[job_rank] == boot->node;
 }
 
-/* Whether other ranks of the window are on this node, and whether any are on others. */
+/* Whether other ranks of the window are on this node, and whether any are on other nodes. */
 struct company {
     bool here, elsewhere;
 };
@@ -82,7 +83,7 @@ static int memory_allocate(struct win *w, const struct company *c)
     return MPI_SUCCESS;
 }
 
-/* MPI_Win_allocate_shared is for ranks that share memory. */
+/* MPI_Win_allocate_shared requires that all ranks are on one node. */
 static int check_all_share_memory(struct win *w, const struct company *c)
 {
     if (c->elsewhere)
@@ -101,9 +102,10 @@ static struct transport *find_adapter(const struct net *net)
     return found;
 }
 
-/* Who changes integers of 8 bytes in the memory of this process (docs/rma.md, By the adapter). Beside an
- * adapter that is atomic only towards itself no processor may change them: the ranks of this node would send
- * frames, which pays only if the window requests it or there are none. */
+/* Chooses whether processors, an adapter or both change 8-byte integers in the memory of this process
+ * (docs/rma.md, By the adapter). If the adapter is atomic only with respect to itself, no processor may
+ * change them, so that ranks of this node send frames: chosen only if the window requests it or no other rank
+ * is here. */
 static enum win_atomics choose_atomics(struct win *w, const struct company *c)
 {
     struct transport *adapter = w->adapter;
@@ -138,8 +140,8 @@ static void register_memory(struct win *w, const struct company *c)
     }
 }
 
-/* Registers the window's entry. Otherwise this process sends the address of its memory to ranks of other
- * nodes, and takes its lock for them. */
+/* Registers the window's directory entry. If that fails, ranks of other nodes request the entry and the lock
+ * by frames. */
 static void register_entry(struct win *w)
 {
     struct win_target *mine = w->mine;
@@ -224,7 +226,8 @@ int win_agree_on_creation(struct win *w, struct comm *parent, int rc)
 {
     struct rma *r = w->proc->rma;
     const int64_t serial = (int64_t)(w->serial ? w->serial : r->serial + 1);
-    const int64_t before = w->size > 0 ? w->comm->size - w->comm->rank : 0; /* most at the lowest rank */
+    /* Largest at the lowest rank with memory. */
+    const int64_t before = w->size > 0 ? w->comm->size - w->comm->rank : 0;
     const int64_t mine[4] = {rc ? (int64_t)rc << 32 | w->comm->rank : 0, serial, before,
                              w->mine && w->mine->on_device};
     int64_t all[4] = {0, serial, before, 0};
@@ -284,7 +287,7 @@ void win_memory_close(struct win *w)
     directory_remove_window(w);
 }
 
-/* MPI_PROC_NULL: the lowest rank that specified a size above 0 (MPI-5.0, 12.2.3), of all nodes. */
+/* `rank` MPI_PROC_NULL means the lowest rank of the window whose size is not 0 (MPI-5.0, 12.2.3). */
 int win_shared_query(struct win *w, int rank, MPI_Aint *size, MPI_Aint *unit, void **base)
 {
     struct win_peer *p;

@@ -1,5 +1,5 @@
-/* window_memory.h: the memory of a window: allocated in the node's shared memory where that helps, registered
- * with the adapter where other nodes need it.
+/* window_memory.h: the memory of a window: allocated in the node's shared memory if another rank of the
+ * window is on the node, registered with the adapter if other nodes access it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_RMA_WINDOW_MEMORY_H
@@ -15,7 +15,7 @@ int win_memory_map_shared(struct win *w, struct comm *parent);
 int win_agree_on_creation(struct win *w, struct comm *parent, int rc);
 void win_memory_close(struct win *w);
 
-/* The rank's memory as this process sees it, or NULL; *mapping is what net_span_unmap needs, if anything. */
+/* Returns the rank's memory as mapped here, or NULL. *mapping: a new mapping for net_span_unmap(). */
 char *win_memory_map_target(struct win *w, int rank, const struct win_target *t, void **mapping);
 
 /* Collective: exports windows in GPU memory to the other ranks. */

@@ -1,5 +1,5 @@
 /* window_peers.c: the ranks of a window that this process has accessed, or that have accessed it. Ranks that
- * never communicate cost nothing.
+ * never communicate need no memory.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>

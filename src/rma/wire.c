@@ -1,6 +1,6 @@
-/* wire.c: sends and receives the frames of one-sided operations. They share connections and order with
- * messages. A frame that finds no room is copied and queued. A user's call that sends many frames waits
- * until fewer are queued; the handling of an incoming frame never waits.
+/* wire.c: sends and receives the frames of one-sided operations. Frames share connections, and their order,
+ * with point-to-point messages. A frame that cannot be sent at once is copied and queued. A user's call that
+ * sends many frames waits until fewer are queued; the handling of an incoming frame never waits.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -106,8 +106,8 @@ void rma_arrived(void *arg, struct peer *peer, const struct frame_header *h, con
 {
     struct rma *r = arg;
     struct win *w = win_of_context(r, h->context);
-    /* A process died, so the window could not be created here; or no rank waits for this frame, which comes
-     * after the window was freed. */
+    /* Ignores the frame if a process died, so that the window could not be created here, or if RMA_COUNTS
+     * arrives after the window was freed; no rank waits for it. */
     if (unlikely(!w && (net_outlives_deaths(r->proc->net) || h->flags == RMA_COUNTS)))
         return;
     if (unlikely(h->flags == RMA_HERE && !h->aux)) {

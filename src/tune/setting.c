@@ -1,4 +1,4 @@
-/* setting.c: FISHPLATE_TUNE.
+/* setting.c: the setting FISHPLATE_TUNE.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tune/setting.h"

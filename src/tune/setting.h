@@ -1,5 +1,5 @@
-/* setting.h: whether the library may learn from measurements: FISHPLATE_TUNE. Clients whose answer is no use
- * the rule's candidate and measure nothing.
+/* setting.h: reports whether FISHPLATE_TUNE permits choices by measured costs. If not, clients use candidate
+ * 0, the choice of the built-in rule, and measure nothing.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TUNE_SETTING_H

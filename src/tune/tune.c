@@ -39,7 +39,7 @@ static void start_examination(struct tune *t, unsigned candidate)
     set_current(t, candidate, run / 2, run - run / 2);
 }
 
-/* Of the costs in the window, without changing their order. */
+/* Returns the median of the costs in the window; does not change their order in the window. */
 static uint32_t window_median(const struct tune *t)
 {
     uint32_t sorted[TUNE_WINDOW / 2] = {0};
@@ -60,8 +60,9 @@ static void schedule_examination(struct tune *t, struct tune_candidate *c)
     c->due = t->uses + (uint32_t)MIN(gap, (uint64_t)TUNE_GAP_MAX);
 }
 
-/* What an examination is expected to cost more than the best would. A first impression may be far off (cold
- * memory), so not more than TUNE_FAR times the best is expected. */
+/* Returns the expected extra cost of an examination, compared with uses of the best candidate. The first
+ * measured cost may be far too high (cold memory), so the extra cost of a use is limited to TUNE_FAR times
+ * the cost of the best. */
 static int64_t expected_excess(const struct tune *t, const struct tune_candidate *c)
 {
     const uint64_t best = MAX(t->candidate[t->best].cost, 1u);
@@ -177,14 +178,15 @@ void tune_open(struct tune *t, unsigned count, const uint32_t prior[])
     for (unsigned i = 0; i < t->count; i++) {
         struct tune_candidate *c = &t->candidate[i];
         c->cost = prior ? MIN(prior[i], COST_MAX) : 0;
-        c->due = TUNE_RUN; /* of the best, whose first uses find cold memory */
+        /* no examination before: the first uses of the best candidate run on cold memory */
+        c->due = TUNE_RUN;
         if (least && c->cost / TUNE_FAR >= least)
             c->due = TUNE_GAP;
     }
     set_current(t, t->best, TUNE_RUN / 2, TUNE_RUN / 2);
 }
 
-/* The least expensive one that is allowed, measured if possible. */
+/* Returns the least expensive allowed candidate; measured candidates are preferred to unmeasured ones. */
 static unsigned best_allowed(const struct tune *t, uint32_t allowed)
 {
     int best = -1;
@@ -197,7 +199,7 @@ static unsigned best_allowed(const struct tune *t, uint32_t allowed)
     return (unsigned)MAX(best, 0);
 }
 
-/* If the best is not allowed TUNE_GAP times in a row, another candidate becomes the best. */
+/* Replaces the best candidate if it was not allowed in TUNE_GAP consecutive uses. */
 static void check_excluded(struct tune *t, uint32_t allowed)
 {
     if (allowed >> t->best & 1) {
@@ -208,7 +210,8 @@ static void check_excluded(struct tune *t, uint32_t allowed)
     }
 }
 
-/* A run whose costs are not reported ends; its candidate is examined again later. */
+/* Ends an examination after 4 * TUNE_WINDOW uses without enough reported costs; the candidate is examined
+ * again later. */
 static void check_run(struct tune *t)
 {
     if (t->current == t->best || ++t->picked <= 4 * TUNE_WINDOW)

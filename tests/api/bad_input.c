@@ -19,8 +19,8 @@ static void test_p2p(MPI_Comm comm)
     EXPECT_EQ(MPI_Send(&byte, -1, MPI_BYTE, 0, 0, comm), MPI_ERR_COUNT);
     EXPECT_EQ(MPI_Send_c(&byte, -1, MPI_BYTE, 0, 0, comm), MPI_ERR_COUNT);
     EXPECT_EQ(MPI_Send(&byte, 1, MPI_DATATYPE_NULL, 0, 0, comm), MPI_ERR_TYPE);
-    EXPECT_EQ(MPI_Send(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 0, comm),
-              MPI_SUCCESS); /* with count 0 the type is not checked */
+    /* With a count of 0 the datatype is not checked. */
+    EXPECT_EQ(MPI_Send(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 0, comm), MPI_SUCCESS);
     EXPECT_EQ(MPI_Bcast(NULL, 0, MPI_DATATYPE_NULL, 0, comm), MPI_SUCCESS);
     EXPECT_EQ(MPI_Send(&byte, 1, (MPI_Datatype)0x2ff, 0, 0, comm), MPI_ERR_TYPE);
     EXPECT_EQ(MPI_Send(&byte, 1, uncommitted, 0, 0, comm), MPI_ERR_TYPE);

@@ -106,7 +106,8 @@ int main(void)
     MPI_Init(NULL, NULL);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    MPI_Comm_dup(MPI_COMM_SELF, &copy);          /* for addresses near an object */
+    /* Provides an object, so that `garbage` can contain addresses near it. */
+    MPI_Comm_dup(MPI_COMM_SELF, &copy);
     void *const garbage[] = {(void *)0x44000000, /* MPI_COMM_WORLD of another library */
                              (void *)0x4c000405, /* MPI_INT of another library */
                              (void *)0x1000,

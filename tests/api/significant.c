@@ -6,7 +6,7 @@
 
 #include "expect.h"
 
-/* Neither a count, nor a datatype, nor an operator. */
+/* Invalid values, passed where an argument is not significant. */
 #define NO_COUNT (-99)
 #define NO_TYPE  MPI_DATATYPE_NULL
 #define NO_OP    MPI_OP_NULL

@@ -57,7 +57,7 @@ struct process {
 struct machine {
     int nprocs, size;
     struct process *procs;
-    struct channel *channels;   /* [from * nprocs + to] */
+    struct channel *channels;   /* indexed by from * nprocs + to */
     int *dirty, ndirty, cdirty; /* channels that may have a match */
     char error[512];
 };

@@ -16,8 +16,8 @@ int main(int argc, char **argv)
     MPI_Type_commit(&four);
     MPI_Barrier(w);
     MPI_Allreduce(x, y, 4, MPI_INT, MPI_SUM, w);
-    MPI_Bcast(x, rank ? 4 : 1, rank ? MPI_INT : four, 0,
-              w); /* the same data, described by another datatype */
+    /* The same data, described by another datatype. */
+    MPI_Bcast(x, rank ? 4 : 1, rank ? MPI_INT : four, 0, w);
     if (which == 0 && rank == 1)
         MPI_Bcast(x, 4, MPI_INT, 0, w);
     else if (which == 0)
@@ -78,7 +78,7 @@ int main(int argc, char **argv)
         MPI_Reduce(x, y, 4, MPI_INT, MPI_SUM, 0, w);
     else if (which == 11)
         MPI_Bcast(x, 4, MPI_INT, 0, w);
-    if (which == 12) { /* rank 0 sends and calls MPI_Finalize */
+    if (which == 12) { /* rank 0, the root, finishes its send and calls MPI_Finalize */
         MPI_Request r = MPI_REQUEST_NULL;
         if (rank == 0)
             MPI_Bcast(x, 4, MPI_INT, 0, w);
@@ -86,7 +86,7 @@ int main(int argc, char **argv)
             MPI_Ibcast(x, 4, MPI_INT, 0, w, &r);
         MPI_Wait(&r, MPI_STATUS_IGNORE);
     }
-    if (which == 13) { /* all ranks wait, in calls that are counted separately */
+    if (which == 13) { /* rank 0 makes the blocking call, the others the nonblocking one: all ranks wait */
         MPI_Request r = MPI_REQUEST_NULL;
         if (rank == 0)
             MPI_Allreduce(x, y, 4, MPI_INT, MPI_SUM, w);

@@ -80,8 +80,8 @@ static void fill_items(struct setup *s, int proc, enum sched_buf buf, int64_t at
         machine_set(&s->m, proc, buf, at + i, proc, item + i);
 }
 
-/* Sets buffers of `sent` items to read and `received` items to write; in place there is only the second
- * one, with the input at `at`. */
+/* Allocates a send buffer of `sent` items and a receive buffer of `received` items. In place there is no send
+ * buffer, and the input is at item `at` of the receive buffer. */
 static void set_buffers(struct setup *s, const struct problem *p, int proc, int64_t sent, int64_t received,
                         int64_t at)
 {
@@ -241,7 +241,8 @@ static void verify_process(struct setup *s, const struct problem *p, int proc)
     const int g = group_of_process(s, proc), rank = rank_of_process(s, proc),
               size = g ? p->remote_size : p->size;
     const int peers = !p->remote_size ? size : g ? p->size : p->remote_size;
-    /* The processes whose data this process gets: those of its own group, or of the other group. */
+    /* The processes from which this process receives: its own group, or the other group of an
+     * intercommunicator. */
     const int first = p->remote_size && g == 0 ? p->size : 0, last = first + peers;
     const struct coll_shape *shape = &s->m.procs[proc].shape;
     const uint64_t all[2] = {p->size == 64 ? ~0ull : (1ull << p->size) - 1, (1ull << p->remote_size) - 1};

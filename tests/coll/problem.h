@@ -11,7 +11,7 @@ struct problem {
     const struct coll_algorithm *algorithm;
     int size, remote_size;
     int root;      /* a rank of the first group; the ranks of the second group are the leaves */
-    int64_t count; /* items */
+    int64_t count; /* number of items */
     bool in_place, commutative, adjacent;
     int64_t segment;
     int window;

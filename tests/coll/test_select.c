@@ -181,16 +181,16 @@ static void test_rule_file(void)
     EXPECT_EQ(coll_site_get(1)->line, 4);
     EXPECT_STR(choose_on_nodes(COLL_ALLREDUCE, 4, 2, 1024), "ring");
     EXPECT_STR(choose_on_nodes(COLL_ALLREDUCE, 8, 2, 16384), "ring");
-    EXPECT_STR(choose_on_nodes(COLL_ALLREDUCE, 8, 2, 16385), "rabenseifner"); /* the built-in rule */
+    EXPECT_STR(choose_on_nodes(COLL_ALLREDUCE, 8, 2, 16385), "rabenseifner"); /* from the built-in rules */
     EXPECT_STR(choose_on_nodes(COLL_ALLREDUCE, 8, 2, 1023), "recursive_doubling");
     EXPECT_STR(choose_on_nodes(COLL_ALLREDUCE, 9, 2, 1024), "recursive_doubling");
     EXPECT_STR(choose_on_nodes(COLL_ALLREDUCE, 8, 3, 1024), "recursive_doubling");
-    EXPECT_STR(choose_on_nodes(COLL_ALLREDUCE, 8, 0, 1024),
-               "recursive_doubling"); /* the number of nodes is unknown */
+    /* The number of nodes is unknown. */
+    EXPECT_STR(choose_on_nodes(COLL_ALLREDUCE, 8, 0, 1024), "recursive_doubling");
     EXPECT_STR(choose_on_nodes(COLL_ALLREDUCE, 3, 0, 8), "rabenseifner");
     EXPECT_STR(choose_on_nodes(COLL_BCAST, 3, 1, 1 << 20), "chain");
     EXPECT_STR(choose_on_nodes(COLL_BARRIER, 8, 2, 0), "nway");
-    /* Between two bounds the choice is the same. */
+    /* coll_select_next returns the next larger number of bytes at which the choice may change. */
     EXPECT_EQ(coll_select_next(COLL_ALLREDUCE, 5), 1024);
     EXPECT_EQ(coll_select_next(COLL_ALLREDUCE, 1024), 16385);
 

@@ -14,7 +14,7 @@
 static struct ibv_qp *known[KNOWN];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Replaces the first entry `was` by `is`. */
+/* Replaces the first entry of `known` that is `was` by `is`. */
 static void replace_entry(struct ibv_qp *was, struct ibv_qp *is)
 {
     pthread_mutex_lock(&lock);

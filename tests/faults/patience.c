@@ -18,7 +18,7 @@
 enum { READS = 2000, BYTES = 3000 };
 
 static pthread_t main_thread;
-static int fast, reads; /* 1: the clock is fast; number of readings by the main thread */
+static int fast, reads; /* fast: the clock advances by 1 s per reading; reads: number of such readings */
 static pid_t peer;
 
 static int is_in_library(const void *caller)

@@ -93,7 +93,7 @@ static void test_messages(void)
             if (requests[1][peer][k] != MPI_REQUEST_NULL)
                 succeeded(MPI_Wait(&requests[1][peer][k], MPI_STATUS_IGNORE), "MPI_Wait for a send");
     MPI_Type_free(&pieces);
-    /* A rank whose message did not arrive must be dead by the agreement of all ranks. */
+    /* Every rank whose message did not arrive must be known to be dead. */
     MPI_Group dead;
     int at = 0, world, ndead;
     MPIX_Comm_failure_ack(now);

@@ -24,10 +24,10 @@ static void check_sent_message(void *arg, uint32_t to, const struct agree_messag
 static void receive_random_message(struct fuzz_in *in, const struct agree_out *out)
 {
     const size_t size = agree_message_size(agreement);
-    struct agree_message *m = calloc(1, size); /* the size that round.c accepts */
+    struct agree_message *m = calloc(1, size); /* round.c accepts only messages of this size */
     uint32_t from = fuzz_u8(in);
     fuzz_bytes(in, m, size);
-    if (from & 1) { /* a plausible message; most others are dropped at once */
+    if (from & 1) { /* half of the messages have plausible values; the agreement drops most others at once */
         m->kind &= 1;
         m->decided &= 1;
         m->epoch %= agreement->n;

@@ -30,8 +30,8 @@ static int make_closed_socket(const void *bytes, size_t len)
         done += (size_t)n;
     }
     shutdown(ends[1], SHUT_WR);
-    /* The answer fits into the socket's buffer; closing the other end completely would lose the sent bytes
-     * on some kernels. */
+    /* The end that sent the bytes stays open until the next input: some kernels discard unread bytes when a
+     * socket is closed. The code under test can still write its answer to the socket's buffer. */
     static int before = -1;
     if (before >= 0)
         close(before);
@@ -43,8 +43,8 @@ static void fuzz_greeting(struct fuzz_in *in, bool accepts)
 {
     struct channel c;
     int fd = make_closed_socket(in->at, in->left);
-    FUZZ_CHECK(channel_open(&c, &proc, fd, true, accepts, key) !=
-               0); /* the input cannot contain a valid proof */
+    /* The input cannot contain a valid proof. */
+    FUZZ_CHECK(channel_open(&c, &proc, fd, true, accepts, key) != 0);
     FUZZ_CHECK(c.fd == -1);
 }
 

@@ -87,7 +87,8 @@ int __wrap_ib_lane_create(struct ib_lane *lane)
 {
     lane->qp = &qps[lane->endpoint->peer->rank][lane->index];
     *lane->qp = (struct ibv_qp){.context = &lane_context, .qp_context = lane};
-    if (!lane->work) /* freed together with the pairs of rails, or after the input */
+    /* Freed by the library with the lane's pair of rails, or by this program after the input. */
+    if (!lane->work)
         lane->work = calloc(DEPTH, sizeof(*lane->work));
     lane->depth = DEPTH;
     lane->signal_every = DEPTH / 4;
@@ -207,7 +208,7 @@ static int refuse_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ib
 static int refuse_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     (void)qp, (void)wr, (void)bad;
-    return 1; /* the caller treats the request as lost */
+    return 1; /* fails; the transport then treats the request as lost */
 }
 /* Completes each request as soon as it is posted. */
 static int lane_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
@@ -366,7 +367,7 @@ static void fuzz_message(struct fuzz_in *in, struct ib_endpoint *ep)
     memcpy(b->data, arrived_message, length);
     free(arrived_message);
     arrived_message = NULL;
-    if (length >= sizeof(struct ib_head) && fuzz_u8(in) % 4) /* mostly the expected sequence number */
+    if (length >= sizeof(struct ib_head) && fuzz_u8(in) % 4) /* usually the expected sequence number */
         ((struct ib_head *)(void *)b->data)->seq = ep->expected;
     if (can_receive(ep))
         ib_lane_receive_message(&ep->lanes[0], b, (uint32_t)length);

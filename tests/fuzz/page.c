@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (uint32_t r = 0; r < RANKS; r++) {
         list[r] = page_check(&of[r].page) && of[r].page.ranks == RANKS ? &of[r] : NULL;
         for (int i = 0; i < PAGE_WAITS; i++)
-            of[r].page.waits[i].caller.module[0] = '\0'; /* no addr2line */
+            of[r].page.waits[i].caller.module[0] = '\0'; /* no module: no call of addr2line */
     }
     struct diagnosis a;
     FILE *out = fmemopen(nothing, sizeof(nothing), "w");

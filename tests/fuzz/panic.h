@@ -1,4 +1,5 @@
-/* panic.h: err_panic in a fuzz target: the input was refused. Link with -Wl,--wrap=err_panic; for one file of a program.
+/* panic.h: replaces err_panic in a fuzz target: a call means that the input was refused. Link with
+ * -Wl,--wrap=err_panic; include it in one file of a program.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_FUZZ_PANIC_H

@@ -24,7 +24,7 @@ static struct win win;
 static struct win_slot slot;
 static struct win_target mine;
 static struct win_peer *from;
-static struct rma_op *op; /* a get whose answer may arrive, which frees it */
+static struct rma_op *op; /* an outstanding get; its answer, which the input may contain, frees it */
 static uint64_t cookie;
 static char *payload, *into;
 

@@ -1,5 +1,5 @@
-/* settings.c: fuzzes texts of users: values of every tunable, FISHPLATE_COLL, and the file of rules that
- * it may name.
+/* settings.c: fuzzes settings of users: values of every tunable, FISHPLATE_COLL, and the rules file that
+ * FISHPLATE_COLL may name.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/err.h"
@@ -56,7 +56,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct tunable *t = tunables_get(fuzz_u8(&in) % tunables_count());
     char *text = fuzz_text(in.at, in.left);
     set_tunable(t, text);
-    if (!strchr(text, '@')) /* no files */
+    /* A text with `@` would name a file, which the target must not read. */
+    if (!strchr(text, '@'))
         fuzz_collective_rules(text);
     fuzz_rule_file(text);
     free(text);

@@ -83,7 +83,7 @@ struct area area_alloc(enum area_kind kind, size_t size)
 void area_free(struct area *a)
 {
     if (a->kind == AREA_POOL || a->kind >= AREA_VMM)
-        cu.synchronize(); /* for this kind the driver does not wait for copies in flight */
+        cu.synchronize(); /* freeing these kinds does not wait for copies in flight */
     if (a->kind == AREA_HOST)
         free(a->at);
     else if (a->kind >= AREA_VMM)

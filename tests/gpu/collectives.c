@@ -18,7 +18,7 @@ static const char *const forms[FORMS] = {"blocking", "nonblocking", "persistent"
 static int rank, size, errors;
 static unsigned seeds;
 
-/* The arguments of one call. */
+/* Arguments and buffers of one collective call. */
 struct call {
     const void *send;
     void *recv;
@@ -33,8 +33,8 @@ struct call {
     MPI_Datatype types[RANKS_MAX];
 };
 
-/* Completes a request. Persistent requests run twice, the second time with the result of the first run in
- * their buffers. */
+/* Completes a request. Persistent requests run twice: in the second run the buffers contain the result of the
+ * first run. */
 static void complete_request(const struct call *c, MPI_Request *request)
 {
     if (c->form == BLOCKING)

@@ -17,7 +17,7 @@ static void hold_copies(bool held)
     setenv("SOFTCUDA_LAZY", held ? "1000000000" : "2", 1);
 }
 
-/* Calls MPI until this rank has started another copy. */
+/* Calls MPI until this rank has started one more copy. */
 static void wait_for_copy_start(MPI_T_pvar_handle started, unsigned long long before)
 {
     int flag;

@@ -7,7 +7,7 @@
 #include "counters.h"
 
 #define COUNT 600000 /* elements of 4 bytes: more than GPU_COLL_MIN */
-#define CALLS 60     /* more than the history of shared_all_on_device */
+#define CALLS 60     /* longer than the history of buffer kinds in shared_all_on_device */
 
 static MPI_T_pvar_handle staged, direct;
 
@@ -52,7 +52,6 @@ static void test_sum(enum area_kind kind, bool expect_direct, bool blocking)
     area_free(&out);
 }
 
-/* Reduces to a root, the only rank with a result. */
 static void test_sum_at_root(void)
 {
     const unsigned long long before = read_counter(direct);
@@ -98,7 +97,7 @@ int main(int argc, char **argv)
     }
     staged = counter_open("coll_device_staged_bytes");
     direct = counter_open("coll_device_direct_calls");
-    test_sum(AREA_HOST, false, true); /* afterwards the communicator uses shared memory */
+    test_sum(AREA_HOST, false, true); /* later collectives of the communicator use shared memory */
     test_sum(AREA_DEVICE, true, true);
     test_sum(AREA_DEVICE, true, false);
     test_sum(mpitest_rank == 0 && mpitest_size > 1 ? AREA_HOST : AREA_DEVICE, mpitest_size == 1, true);

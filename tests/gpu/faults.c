@@ -36,8 +36,8 @@ static void expect_numbers(const struct area *a, int factor)
     free(numbers);
 }
 
-/* Checks a sum while these functions fail at rank 0: the result is correct or, if `fails`, every rank gets
- * an error. */
+/* Checks a sum while the driver functions named in `functions` fail at rank 0: the result is correct or, if
+ * `fails`, every rank gets an error. */
 static void test_sum(const char *functions, int fails)
 {
     struct area in = area_alloc(AREA_DEVICE, BYTES), out = area_alloc(AREA_DEVICE, BYTES);
@@ -136,7 +136,7 @@ int main(int argc, char **argv)
         return 77;
     }
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    test_sum("", 0); /* afterwards the communicator uses shared memory */
+    test_sum("", 0); /* later collectives of the communicator use shared memory */
     test_sum("cuMemAlloc_v2", 0);
     test_sum("cuMemHostAlloc", 0);
     test_sum("cuModuleLoadData", 0);
@@ -150,8 +150,8 @@ int main(int argc, char **argv)
     test_child_exits();
     int total = 0;
     MPI_Allreduce(&mpitest_failures, &total, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    fail_calls(
-        "cuCtxPushCurrent_v2,cuStreamSynchronize"); /* as after the program has destroyed its contexts */
+    /* MPI_Finalize must return although these calls fail, as after a reset of the contexts. */
+    fail_calls("cuCtxPushCurrent_v2,cuStreamSynchronize");
     MPI_Finalize();
     return total > 0;
 }

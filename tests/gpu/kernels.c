@@ -99,7 +99,7 @@ static void test_reductions(void)
             snprintf(kernel, sizeof(kernel), "%s_%s", names[op], types[t].name);
             if (!loop)
                 continue;
-            if (types[t].num == NUM_FL) { /* has no kernel: the host computes it */
+            if (types[t].num == NUM_FL) { /* NUM_FL has no GPU kernel: gpu_reduce must return ERR_AGAIN */
                 cuda_pointer x = program_alloc(1024);
                 EXPECT_EQ(gpu_reduce(kernel, (void *)x, (void *)x, (void *)x, 1, 16), ERR_AGAIN);
                 program_free(x);

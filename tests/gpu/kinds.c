@@ -26,7 +26,7 @@ static void expect_kinds(MPI_Info info, const char *object, int on)
     MPI_Info_free(&info);
 }
 
-/* A communicator returns the assertion if it names kinds that the library knows. */
+/* A communicator returns mpi_assert_memory_alloc_kinds if the library knows all kinds in its value. */
 static void expect_assertion(const char *kinds, int used)
 {
     char value[MPI_MAX_INFO_VAL] = "";

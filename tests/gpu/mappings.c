@@ -47,7 +47,7 @@ static void expect_pattern(const struct area *a, size_t size, unsigned seed)
     free(seen);
 }
 
-/* Messages from rank 0 to rank 1 whose memory at one side was unmapped and mapped again. */
+/* Before each message from rank 0 to rank 1, rank `side` maps new memory at its buffer's address. */
 static void test_new_allocation_at_address(int side, enum area_kind other)
 {
     const size_t size = 2 * PROGRAM_UNIT;

@@ -28,7 +28,7 @@ static double measure_ping_pong(const struct area *a, int bytes, int turns)
     return (MPI_Wtime() - begun) / turns / 2;
 }
 
-/* Returns the time in s of one message of rank 0. */
+/* Returns the time in s per message of rank 0. */
 static double measure_stream(const struct area *a, int bytes, int turns)
 {
     double begun = 0;
@@ -46,7 +46,7 @@ static double measure_stream(const struct area *a, int bytes, int turns)
     return (MPI_Wtime() - begun) / turns;
 }
 
-/* The times of one put and of one sum of doubles by rank 0 in the window of rank 1, which waits in a barrier. */
+/* Measures one put and one sum of doubles by rank 0 in the window of rank 1, which waits in a barrier. */
 static void measure_window(enum area_kind window, int bytes, int turns)
 {
     struct area memory = area_alloc(window, (size_t)bytes), data = area_alloc(AREA_DEVICE, (size_t)bytes);

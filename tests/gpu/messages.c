@@ -42,7 +42,7 @@ static MPI_Datatype make_type(enum layout layout, size_t bytes, int *count)
     return type;
 }
 
-/* One message: rank `from` sends, rank `to` receives (from == to: on MPI_COMM_SELF). */
+/* One message from rank `from` to rank `to` (from == to: on MPI_COMM_SELF). */
 struct message {
     const void *out;
     void *in;

@@ -231,7 +231,7 @@ static void test_failures_are_errors(void)
     EXPECT_EQ(gpu_find_range((void *)x, &range), 0);
     EXPECT_EQ(gpu_export_range(&range, &exported), ERR_AGAIN);
     EXPECT_EQ(gpu_open_dmabuf((void *)x, 1, &fd, &offset), ERR_AGAIN);
-    void *staging = gpu_get_staging(); /* not pinned, but usable */
+    void *staging = gpu_get_staging(); /* not pinned, as the allocation fails, but usable */
     EXPECT(staging != NULL);
     memset(staging, 1, GPU_STAGING_SIZE);
     gpu_put_staging(staging);
@@ -302,7 +302,7 @@ static void test_idle_buffers_are_bounded(void)
     for (int i = 0; i < BUFFERS; i++)
         pinned += gpu_is_accessible(buffers[i]);
     EXPECT(pinned > 0 && pinned <= KEPT);
-    /* A large buffer that was used last stays. */
+    /* The buffer that was used last is retained, although it is large. */
     void *large = gpu_get_buffer((size_t)64 << 20);
     gpu_put_buffer(large, (size_t)64 << 20);
     EXPECT(gpu_is_accessible(large));
@@ -331,8 +331,7 @@ static bool fake_find(uintptr_t address, struct gpu_range *out)
     return true;
 }
 
-/* A process that has ended, and a later one with the same pid that exports memory with the same id and
- * address. */
+/* A process ends, and a later one with the same pid exports memory with the same id and address. */
 static void test_reused_pid(void)
 {
     static const struct gpu_ops ops = {
@@ -349,7 +348,7 @@ static void test_reused_pid(void)
     EXPECT_EQ(gpu_imports_get(&imports, &ops, &second, &c), 0);
     EXPECT(a != c);
     EXPECT_EQ(maps, 2);
-    EXPECT_EQ(unmaps, 1); /* that of the first process */
+    EXPECT_EQ(unmaps, 1); /* the mapping of the first process was removed */
     gpu_imports_put(&imports, &ops, c);
     gpu_imports_clear(&imports, &ops);
     EXPECT_EQ(unmaps, 2);

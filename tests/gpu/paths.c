@@ -15,7 +15,7 @@ enum { MAPGET, MAPPUT, R3, GETCQE, RPUT, PROTOCOLS };
 static const char *const protocols[PROTOCOLS] = {"mapget", "mapput", "r3", "getcqe", "rput"};
 static MPI_T_pvar_handle counts[PROTOCOLS];
 
-/* Sums the counters of both ranks, since the rank that copies or receives counts. */
+/* Sums the counters of both ranks: depending on the protocol, sender or receiver counts a message. */
 static void read_counts(unsigned long long out[PROTOCOLS])
 {
     unsigned long long mine[PROTOCOLS];

@@ -28,7 +28,7 @@ static void exchange_all_paths(void)
 {
     exchange_message(AREA_DEVICE, 100);
     exchange_message(AREA_DEVICE, 3000000);
-    exchange_message(AREA_DEVICE, 3000000); /* mapped or registered by now */
+    exchange_message(AREA_DEVICE, 3000000); /* afterwards the memory is mapped or registered */
     exchange_message(AREA_POOL, 3000000);
     exchange_message(AREA_VMM, 3000000);
     exchange_message(AREA_VMM_PRIVATE, 3000000);

@@ -67,7 +67,7 @@ static bool has_overlap(const struct type_pair *m, int64_t count, const struct t
     return overlap;
 }
 
-/* The length of the next part: often everything that is left. */
+/* Returns the length of the next part: half of the time everything that is left. */
 static size_t random_part_length(size_t left)
 {
     const size_t part = (size_t)random_in(1, 999);
@@ -167,7 +167,7 @@ static void test_large_types(void)
     dtype_commit(column);
     check_large(column, "4 columns of a matrix");
     dtype_release(column);
-    /* A face of a cube of 128^3 doubles: nested rows. */
+    /* One face of a cube of 128^3 doubles: nested rows. */
     struct dtype *row;
     dtype_vector(128, 1, 128, cube, false, &row);
     dtype_hvector(128, 1, (MPI_Aint)128 * 128 * 8, row, false, &plane);

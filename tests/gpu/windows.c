@@ -16,7 +16,7 @@ static unsigned seeds;
 struct call {
     void *origin, *result;
     int count;
-    MPI_Datatype type; /* at both ends */
+    MPI_Datatype type; /* datatype of origin and target */
     MPI_Win window;
     MPI_Aint at; /* displacement in the target window, in bytes */
     int target;
@@ -243,7 +243,8 @@ static void target_makes_no_calls(void)
     int near, unit;
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
     MPI_Comm_size(node, &near);
-    if (near < size || size < 2 || getenv("SOFTCUDA_FAIL")) /* the window cannot be mapped */
+    /* The window can be mapped only if all ranks are on one node and no driver calls fail. */
+    if (near < size || size < 2 || getenv("SOFTCUDA_FAIL"))
         return;
     MPI_Win_allocate_shared(rank == 0 ? sizeof(int) : 0, 1, MPI_INFO_NULL, node, (void *)&done, &shared);
     MPI_Win_shared_query(shared, 0, &bytes, &unit, (void *)&done);

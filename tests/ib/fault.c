@@ -52,7 +52,6 @@ static void sleep_outside_mpi(double seconds)
 
 /* ---- storm ---- */
 
-/* The sum of a counter over all ports of the fabric. */
 static long sum_fabric_counter(const char *name)
 {
     char command[512], line[1024], key[64];
@@ -108,7 +107,7 @@ static void receive_storm(void)
             sleep_outside_mpi(0.05);
         MPI_Recv(in, LENGTH_MAX, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &s);
         MPI_Get_count(&s, MPI_BYTE, &count);
-        EXPECT_EQ(s.MPI_TAG, next[s.MPI_SOURCE]); /* in order */
+        EXPECT_EQ(s.MPI_TAG, next[s.MPI_SOURCE]); /* messages of one sender arrive in order */
         next[s.MPI_SOURCE] = s.MPI_TAG + 1;
         EXPECT_EQ(count, message_length(s.MPI_TAG));
         check_message(in, count, s.MPI_TAG + s.MPI_SOURCE);
@@ -173,7 +172,7 @@ static void test_port_down(int early)
         exchange_messages(0);
     if (mpitest_rank == 0)
         set_port_state("down");
-    exchange_messages(1); /* does not return */
+    exchange_messages(1); /* must not return: the unreachable peer ends the job */
     printf("rank %d got through a port that is down\n", mpitest_rank);
 }
 
@@ -310,7 +309,7 @@ static void test_kill_rank(int early)
         exchange_messages(0);
     if (mpitest_rank == 1)
         raise(SIGKILL);
-    exchange_messages(1); /* does not return */
+    exchange_messages(1); /* must not return: the dead peer ends the job */
     printf("rank %d got through to the dead\n", mpitest_rank);
 }
 

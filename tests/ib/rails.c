@@ -103,9 +103,9 @@ static void take_port_down(const char *name, MPI_T_pvar_handle losses)
     EXPECT(read_counter(losses) > before);
 }
 
-/* The adapter of rank 0 has acknowledged the frames, so rank 0 keeps no copies of them. If rank 0 loses a
- * port first (`other`), the last rank makes no call until frames and report have arrived, and handles the
- * report first. */
+/* The last rank's port goes down when frames have arrived through it that the rank has not polled; rank 0 has
+ * no copies of these acknowledged frames. With `other` rank 0 loses that port first, and the last rank
+ * handles the report of that loss before the frames. */
 static void test_unseen(const char *name, const char *other, MPI_T_pvar_handle losses)
 {
     int last = mpitest_size - 1, length = sizes[1];
@@ -164,8 +164,8 @@ static void ping(int other)
         MPI_Recv(&word, 1, MPI_INT, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* Rank 0 may have one connection: the connection to rank 2 replaces the one to rank 1, and rank 1 makes no
- * call until the request to close has been sent. */
+/* Rank 0 is limited to one connection: the connection to rank 2 replaces the one to rank 1. Rank 1 makes no
+ * call until rank 0 has sent its request to close. */
 static void test_closed(const char *name)
 {
     MPI_T_pvar_handle closes = counter_open("ib_connections_closed");

@@ -12,7 +12,7 @@
 
 enum { LIDS = 4, RANKS = 64, QPS = 12, PACKET = 4096 };
 
-/* The values of net/ib/hello.c. */
+/* Must equal the constants of net/ib/hello.c. */
 #define QKEY  0x11110000u
 #define MAGIC 0x46504942u
 

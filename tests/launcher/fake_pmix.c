@@ -1,4 +1,5 @@
-/* fake_pmix.c: a libpmix.so.2 that plays the server of a job of two ranks and does not report which rank is on which node.
+/* fake_pmix.c: a libpmix.so.2 that simulates the server of a job of two ranks and does not report which
+ * rank is on which node.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>

@@ -106,7 +106,8 @@ static void connect_and_end(const char *name, int dies)
         MPI_Send(&dies, 1, MPI_INT, i, TAG_KIND, server);
         MPI_Recv(&dies, 1, MPI_INT, i, TAG_KIND, server, MPI_STATUS_IGNORE);
     }
-    MPI_Barrier(MPI_COMM_WORLD); /* rank 0 ends with the victim */
+    /* The victim dies after this barrier, so that rank 0 has finished its exchange with the servers. */
+    MPI_Barrier(MPI_COMM_WORLD);
     if (dies && rank == VICTIM) {
         MPI_Recv(&one, 1, MPI_INT, 0, TAG_GO, server, MPI_STATUS_IGNORE);
         raise(SIGKILL);

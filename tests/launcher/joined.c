@@ -67,7 +67,8 @@ static void wait_for_death(MPI_Comm both, int victim)
     report_result("receive", MPI_Recv(&nothing, 1, MPI_INT, victim, TAG_NEVER, both, MPI_STATUS_IGNORE));
 }
 
-/* The victim is a leaf whose parent in the tree of five is neither the root nor dead. */
+/* Creates a communicator after the death. In the tree over the group's five processes the victim is a leaf
+ * whose parent is alive and not the root. */
 static void create_group(MPI_Comm both)
 {
     MPI_Group all;
@@ -120,7 +121,7 @@ static void join_two(const char *name, int is_first)
         victim = place;
     MPI_Allreduce(MPI_IN_PLACE, &victim, 1, MPI_INT, MPI_MAX, both);
     MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, both, &memory, &win);
-    MPI_Win_free(&win); /* while all processes live */
+    MPI_Win_free(&win); /* a window that is freed before any process has died */
     MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, both, &memory, &win);
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
     MPI_Barrier(both);

@@ -220,7 +220,7 @@ static void connect_without_key(const char *name)
     MPI_Comm server;
     int class;
     MPI_Lookup_name(name, MPI_INFO_NULL, port);
-    key = strchr(strchr(port, ':') + 1, ':') + 1; /* fishplate:2:<key>:... */
+    key = strchr(strchr(port, ':') + 1, ':') + 1; /* the name of a port is fishplate:2:<key>:... */
     key[5] = key[5] == '0' ? '1' : '0';
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Error_class(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &server), &class);

@@ -53,7 +53,7 @@ static void test_watch_removed_in_its_turn(void)
         EXPECT(loop_add(&loop, &ends[i]->watch, ends[i]->pipe[0], EPOLLIN));
     }
     loop_run(&loop);
-    EXPECT_EQ(called, 2); /* the remaining watch, in two turns */
+    EXPECT_EQ(called, 2); /* the handler of the remaining watch ran twice, that of the freed watch never */
     for (int i = 0; i < 2; i++)
         if (ends[i])
             free_watched_pipe(ends[i]);

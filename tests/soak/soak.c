@@ -167,7 +167,6 @@ static void start_counting(void)
     }
 }
 
-/* Returns the sum of a counter over all ranks. */
 static unsigned long long sum_counter(int which)
 {
     unsigned long long value = 0, sum = 0;

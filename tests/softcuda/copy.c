@@ -14,8 +14,8 @@ struct operation {
     char source[];            /* source bytes of a copy that has returned to the program already */
 };
 
-/* The driver returns from synchronous copies of pageable memory of at most this size before they have
- * reached the device. */
+/* Synchronous copies of pageable memory of at most this size return before the data has reached the device,
+ * as with the real driver. */
 #define EARLY_RETURN_BYTES ((size_t)64 << 10)
 
 struct cuda_stream {
@@ -126,7 +126,7 @@ static cuda_result issue_operation(cuda_stream stream, const struct cuda_copy_2d
     return append_operation(stream, new_operation(copy, event, 0));
 }
 
-/* Counts a query of the stream, which may execute its operations; returns true if all have been executed. */
+/* Counts a query; query number SOFTCUDA_LAZY executes the stream's operations. True: all are executed. */
 static bool query_stream(struct cuda_stream *s)
 {
     if (s->first && ++s->queries >= softcuda_setting("SOFTCUDA_LAZY", 2))
@@ -267,7 +267,7 @@ EXPORT cuda_result cuMemcpy2DAsync_v2(const struct cuda_copy_2d *copy, cuda_stre
     return issue_operation(stream, copy, NULL);
 }
 
-/* A synchronous copy waits for the streams that block with the default stream. */
+/* A synchronous copy waits for the streams that synchronise with the default stream. */
 EXPORT cuda_result cuMemcpy(cuda_pointer to, cuda_pointer from, size_t size)
 {
     const struct cuda_copy_2d copy = describe_copy(to, from, size);

@@ -21,7 +21,8 @@ uint64_t softcuda_setting(const char *name, uint64_t otherwise)
     return text && *text ? strtoull(text, NULL, 0) : otherwise;
 }
 
-/* Example: SOFTCUDA_FAIL=cuMemAlloc_v2,cuIpcGetMemHandle:3 */
+/* Example: with SOFTCUDA_FAIL=cuMemAlloc_v2,cuIpcGetMemHandle:3 every call of the first function and the
+ * third call of the second function fail. */
 bool softcuda_fails(const char *function)
 {
     static struct {

@@ -24,11 +24,11 @@ struct cuda_module {
 static const char *const operators[] = {"sum",  "prod", "min", "max",  "band",   "bor",
                                         "bxor", "land", "lor", "lxor", "minloc", "maxloc"};
 
-/* The types that GPUs support. */
+/* The element types of GPU kernels. */
 static const struct {
     const char *name;
     enum dt_num num;
-    size_t size, half; /* half: the alignment */
+    size_t size, half; /* half: alignment in bytes */
 } types[] = {
     {"I8", NUM_I8, 1, 1},       {"I16", NUM_I16, 2, 2}, {"I32", NUM_I32, 4, 4}, {"I64", NUM_I64, 8, 8},
     {"U8", NUM_U8, 1, 1},       {"U16", NUM_U16, 2, 2}, {"U32", NUM_U32, 4, 4}, {"U64", NUM_U64, 8, 8},
@@ -45,7 +45,7 @@ static size_t find_type(const char *name, size_t length)
     return i;
 }
 
-/* "fp_sum_I32", "fp_minloc_F64_I32". */
+/* Parses the name of a reduction kernel, such as "fp_sum_I32" or "fp_minloc_F64_I32". */
 static bool find_reduction(const char *name, struct cuda_function *out)
 {
     size_t code = 0;
@@ -85,7 +85,7 @@ EXPORT cuda_result cuModuleLoadData(cuda_module *module, const void *image)
     return CUDA_OK;
 }
 
-/* Functions live as long as the program; each name is looked up once. */
+/* Functions exist until the program ends; each name is looked up once. */
 EXPORT cuda_result cuModuleGetFunction(cuda_function *function, cuda_module module, const char *name)
 {
     static struct cuda_function known[256];

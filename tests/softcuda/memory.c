@@ -15,7 +15,7 @@ static size_t count;
 static uint64_t last_id;
 static size_t used[DEVICES_MOST]; /* allocated bytes of device memory */
 
-/* The index of the first allocation above `address`. */
+/* Returns the index of the first allocation above `address`. */
 static size_t upper_bound(uintptr_t address)
 {
     size_t low = 0, high = count;
@@ -288,7 +288,7 @@ EXPORT cuda_result cuMemFree_v2(cuda_pointer address)
 EXPORT cuda_result cuMemFreeAsync(cuda_pointer address, cuda_stream stream)
 {
     (void)stream;
-    softcuda_run_default(); /* the release follows the stream's operations */
+    softcuda_run_default(); /* the stream's operations are executed before the release */
     return free_allocation(address, 1u << MEMORY_POOL);
 }
 

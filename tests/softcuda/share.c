@@ -36,7 +36,7 @@ EXPORT cuda_result cuIpcGetMemHandle(struct cuda_ipc_handle *handle, cuda_pointe
     return good ? CUDA_OK : CUDA_INVALID_VALUE;
 }
 
-/* The exporting process itself is refused, as by the driver. */
+/* As with the real driver, the exporting process cannot open its own handle. */
 EXPORT cuda_result cuIpcOpenMemHandle_v2(cuda_pointer *pointer, struct cuda_ipc_handle handle, unsigned flags)
 {
     struct exported e;

@@ -30,7 +30,7 @@ struct allocation {
     uintptr_t address;
     char *alias;
     size_t size, mapped;
-    size_t offset; /* of device memory: where it begins in its mapping and its memory file */
+    size_t offset; /* offset of device memory in its mapping and in its memory file */
     uint64_t id;
     int fd; /* the memory file of device memory, or -1 */
     int device;
@@ -55,7 +55,7 @@ cuda_context softcuda_current(void);
 int softcuda_device_count(void);
 uint64_t softcuda_setting(const char *name, uint64_t otherwise);
 
-/* Where an object was made: it is invalid after its context was reset. */
+/* Context of an object and its number of resets: the object is invalid after a later reset. */
 struct origin {
     cuda_context context;
     int resets;

@@ -10,7 +10,7 @@
 
 #include "softcuda.h"
 
-/* A handle is the number of a descriptor plus 1; sizes are those of the files. */
+/* A handle is a descriptor number plus 1; the size of an allocation is the size of its file. */
 static int handle_descriptor(cuda_vmm_handle handle)
 {
     return (int)handle - 1;
@@ -137,7 +137,7 @@ EXPORT cuda_result cuMemSetAccess(cuda_pointer address, size_t size, const struc
         struct allocation *it = softcuda_find(address + at, 1);
         if (it && it->kind == MEMORY_VMM) {
             it->is_locked = access->flags == 0;
-            it->device = access->location.id; /* a handle does not contain its device */
+            it->device = access->location.id; /* the handle contains no device number */
             at += it->size;
         } else {
             rc = CUDA_INVALID_VALUE;

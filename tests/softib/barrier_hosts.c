@@ -79,7 +79,7 @@ static void wires_leave(void *b)
 }
 static int wires_free(uint32_t id)
 {
-    uint32_t other; /* the device was free after the last process had left */
+    uint32_t other; /* the device must be free: all processes have left */
     return wires_get_id(&other) || softib_wires_give_back(ctx, other) || softib_wires_plug(ctx, id);
 }
 static const struct barrier_interface by_wires = {wires_get_id, wires_join,  wires_enter,

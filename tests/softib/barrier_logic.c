@@ -219,8 +219,8 @@ static void leave_barrier(unsigned id, uint16_t port)
         FAIL("nobody answered that port %u leaves barrier %u", port, id);
 }
 
-/* A barrier is free when the last member has left it, and a repeated packet does not take it from its new
- * members. */
+/* A barrier is free when the last member has left it. A leave packet that is repeated later does not free the
+ * barrier when another host owns it. */
 static void test_leaving(void)
 {
     softib_switch_init(&sw, SOFTIB_SWITCH_PORTS);
@@ -244,7 +244,8 @@ static void test_leaving(void)
         FAIL("a repeated packet freed a barrier that another has taken");
 }
 
-/* Two levels, no losses: a member that has left on both levels is notified, and then the barrier is free. */
+/* Two switch levels, no losses: the last host's leave is acknowledged when its switch has left the upper
+ * one. */
 static bool cut; /* the wire between the switches is interrupted */
 static void deliver_down(void *arg, const struct softib_packet *p);
 static void deliver_up(void *arg, const struct softib_packet *p)

@@ -77,7 +77,6 @@ static void post_random_requests(struct vt *t, struct vt_qp *q, const struct gua
     ibv_post_send(q->qp, &wr, &bad);
 }
 
-/* Creates a queue pair that is connected to itself. */
 static void create_loopback_qp(struct vt *t, struct vt_opts o, struct vt_qp *q)
 {
     vt_qp_create(t, o, q);

@@ -11,7 +11,7 @@
 #define HOSTS  3
 #define ROUNDS 2
 
-static const uint32_t port[HOSTS] = {1, 63, 640}; /* in three different words of the hub's bit mask */
+static const uint32_t port[HOSTS] = {1, 63, 640}; /* bits in two words of the hub's masks */
 
 struct state {
     struct softib_hub hub;
@@ -31,7 +31,7 @@ static void fail_with_message(const char *what)
  * must wait. */
 static bool step_host(struct state *s, int h)
 {
-    const bool level = s->round[h] % 2 == 0; /* the level of the wire for which the host waits */
+    const bool level = s->round[h] % 2 == 0; /* level of the wire `released` for which the host waits */
     if (s->finished[h])
         return false;
     if (!s->inside[h] && s->round[h] == ROUNDS) {

@@ -171,7 +171,6 @@ static inline struct rdma_cm_id *expect_request(struct rdma_cm_id *l, const char
     return id;
 }
 
-/* Opens both channels, or ends the test. */
 static inline void open_channels(void)
 {
     active = rdma_create_event_channel();

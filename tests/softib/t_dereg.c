@@ -160,8 +160,9 @@ static void test_unread_answers(struct vt *t)
             wire_client_send(&fab, fd, &f, NULL, 0);
         }
         struct frame f;
+        /* The first answer has begun to arrive. */
         CHECK(wire_client_read(fd, data, FRAME_BYTES) && frame_decode(data, (uint32_t)fab.id, &f) &&
-              f.type == FRAME_READ_DATA); /* the first answer has begun */
+              f.type == FRAME_READ_DATA);
         CHECK(wire_client_read(fd, data, f.length));
     }
     vt_sync(t);
@@ -178,7 +179,7 @@ static void test_unread_answers(struct vt *t)
             for (uint32_t i = 0; i < f.length; i++)
                 CHECK(data[i] != 0xee, "byte %u of a READ was read after ibv_dereg_mr", f.offset + i);
         }
-        CHECK(f.arg == 4, "refused with %u", f.arg); /* an access error */
+        CHECK(f.arg == 4, "refused with %u", f.arg); /* 4: ANS_ACCESS */
         close(fd);
         memset(data, 0xaa, sizeof(data));
     }
@@ -193,8 +194,8 @@ static bool thread_is_stopped(const char *path)
     char text[256] = "";
     FILE *in = fopen(path, "re");
     const char *after = in && fgets(text, sizeof(text), in) ? strrchr(text, ')') : NULL;
-    bool stands =
-        !after || after[2] == 'T' || after[2] == 't'; /* a thread that has ended counts as stopped */
+    /* A thread that has ended counts as stopped. */
+    bool stands = !after || after[2] == 'T' || after[2] == 't';
     if (in)
         fclose(in);
     return stands;

@@ -86,8 +86,8 @@ bool share_copy(struct peer *p, bool inward, const struct iovec *far, int nfar, 
     return false;
 }
 
-/* Replace the functions of the C library: the other process is this process, and the kernel may store the
- * bytes of a piece in any order. */
+/* Replaces process_vm_readv and process_vm_writev within this process. The kernel may store the bytes of a
+ * piece in any order: the last byte of a message must be a separate piece. */
 static ssize_t move_pieces(const struct iovec *near, const struct iovec *far, unsigned long nfar, bool inward)
 {
     ssize_t at = 0;
@@ -178,7 +178,8 @@ static void test_mapping_in_use_stays(struct peer *owner)
     EXPECT(pwrite(mine, "m", 1, 0) == 1);
     make_region(owner, 1, 0, mine);
     EXPECT(hold_region(owner, 1, &used) && used.map);
-    atomic_store(&owner->arena->mr[1].rkey, 0); /* the owner waits in ibv_dereg_mr for the end of the use */
+    /* The owner has called ibv_dereg_mr, which waits until the mapping is no longer used. */
+    atomic_store(&owner->arena->mr[1].rkey, 0);
     for (uint32_t i = 2; i < 100; i++) {
         make_region(owner, i, 0, fd);
         EXPECT(hold_region(owner, i, &next) && next.map);

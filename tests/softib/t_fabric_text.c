@@ -129,8 +129,8 @@ static void test_features(void)
 {
     struct fabric f;
     char err[256];
-    EXPECT(fabric_parse("nodes=2,without=xrc,mw,ports=2", &f, err, sizeof(err)) ==
-           false); /* a size, which must stand before the ports */
+    /* "ports" must precede the settings of ports. */
+    EXPECT(fabric_parse("nodes=2,without=xrc,mw,ports=2", &f, err, sizeof(err)) == false);
     EXPECT(
         fabric_parse("nodes=2,ports=2,without=xrc,mw,mtu=2048 node1/hca0/2: without=srq, atomics rate=1GB/s",
                      &f, err, sizeof(err)));

@@ -25,7 +25,6 @@ enum { BYTES = 4096, NOBODY = 65534, LIMIT = 256, REGIONS = 200, OTHERS = 100 };
 
 static struct ibv_pd *pd;
 
-/* Returns the number of open descriptors of the file. */
 static int count_descriptors(const struct stat *file)
 {
     struct stat st;

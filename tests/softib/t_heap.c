@@ -37,8 +37,8 @@ int main(void)
     if (!context)
         return report_failure("no device");
     struct mallinfo2 before = mallinfo2();
-    if (!has_huge_pages() ||
-        before.arena + before.hblks == 0) /* or malloc is replaced, for example by a sanitizer */
+    /* mallinfo2 reports 0 bytes if malloc is replaced, for example by a sanitizer. */
+    if (!has_huge_pages() || before.arena + before.hblks == 0)
         return 77;
     char *block = malloc(BYTES);
     if (!block)

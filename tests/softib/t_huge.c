@@ -19,7 +19,7 @@
 #define REGIONS 40
 #define ENOUGH  100000000 /* polls of another thread's progress */
 
-/* KiB in huge pages of the mapping that holds the address. */
+/* Returns the KiB in huge pages of the mapping that contains the address. */
 static long huge_kib(const void *p)
 {
     char line[512];
@@ -88,7 +88,7 @@ static int register_new_blocks(int regions)
     return huge;
 }
 
-/* A queue pair that is connected to itself. */
+/* Creates a queue pair that is connected to itself. */
 static int connect_qp(struct ibv_context *context)
 {
     struct ibv_port_attr port;
@@ -122,7 +122,6 @@ static int connect_qp(struct ibv_context *context)
                              IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
-/* Writes the whole of one region into another. */
 static int write_region(const struct ibv_mr *from, const struct ibv_mr *to)
 {
     struct ibv_sge sge = {.addr = (uintptr_t)from->addr, .length = HUGE, .lkey = from->lkey};

@@ -48,7 +48,7 @@ static void run_foreign_process(uint64_t key, int ready, int go)
     snprintf(name, sizeof(name), "%d.%d.0000000000000001", getpid(), fd);
     bind_foreign_name(SOCK_DGRAM, key, name);
     bind_foreign_name(SOCK_STREAM, key, "lock.0"); /* accepts connections and never answers */
-    bind_foreign_name(SOCK_DGRAM, key, "lock.1");  /* does not listen */
+    bind_foreign_name(SOCK_DGRAM, key, "lock.1");  /* bound, but does not listen */
     if (write(ready, &c, 1) != 1 || read(go, &c, 1) != 1)
         fail_test("the test");
     for (uint32_t m = 0; m < MEMBERS; m++)

@@ -67,8 +67,8 @@ static void test_seals(void)
     EXPECT(seal_is_new(1, 8000, 1) && seal_is_new(1, 11, 1) && !seal_is_new(1, 11, 1) &&
            seal_is_new(1, 100000, 1));
     EXPECT(!seal_is_new(1, 8000, 1) && !seal_is_new(1, 90000, 1) && seal_is_new(1, 99999, 1));
-    EXPECT(seal_is_new(2, 1, 1) && !seal_is_new(1, 100001, 1) &&
-           seal_is_new(2, 2, 1)); /* the slot belongs to a new process */
+    /* A new process in slot 1: later datagrams of the former process are refused. */
+    EXPECT(seal_is_new(2, 1, 1) && !seal_is_new(1, 100001, 1) && seal_is_new(2, 2, 1));
     /* A third process: late packets of the first and second process do not replace its state. */
     EXPECT(seal_is_new(3, 1, 1) && !seal_is_new(1, 100002, 1) && !seal_is_new(2, 3, 1) &&
            seal_is_new(3, 2, 1) && !seal_is_new(3, 1, 1));

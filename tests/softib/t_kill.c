@@ -54,7 +54,7 @@ static void run_victim(int oob)
     CHECK(send(oob, &up, 1, 0) == 1);
     for (uint64_t i = 0;; i++) {
         struct ibv_wc wc;
-        bool send = i % 3, large = i % 12 == 0; /* the receiver helps to copy large messages */
+        bool send = i % 3, large = i % 12 == 0; /* large messages: the receiver helps to copy them */
         vt_post_request(&q, &t, send ? IBV_WR_SEND : IBV_WR_RDMA_WRITE, i, 0,
                         large ? 1u << 19 : 1 + (uint32_t)(i * 97 % 4096), 4u << 20, 0);
         while (ibv_poll_cq(t.cq, 1, &wc))

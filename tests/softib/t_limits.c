@@ -64,7 +64,7 @@ static void run_test(struct vt *t)
     struct vt_qp q;
     struct vt_opts o = vt_defaults(IBV_QPT_RC);
     int keep = dup(2), pipes[2];
-    o.timeout = 0; /* without a limit: the test must not wait for the timeout */
+    o.timeout = 0; /* no time limit: the failure must be reported without a timeout */
     CHECK(!pipe(pipes));
     vt_qp_open(t, o, &q);
     enum ibv_wc_status want = IBV_WC_LOC_QP_OP_ERR;
@@ -97,7 +97,7 @@ static void run_test(struct vt *t)
     vt_qp_close(&q);
 }
 
-/* Without /proc members cannot find each other: opening the device fails with errno and a message. */
+/* Without /proc, members cannot find each other: opening the device fails with errno and a message. */
 static int test_without_proc(void)
 {
     int pipes[2];

@@ -91,8 +91,8 @@ static void send_and_check_messages(struct vt *t, struct vt_qp *q, unsigned seed
     vt_sync(t);
 }
 
-/* `away`: the side whose port is taken down, 1 (requester) or 0 (responder); -1: no port, the program
- * migrates the QP. */
+/* Takes down the port of side `away`, 1 (requester) or 0 (responder); -1: no port, the program migrates the
+ * QP. */
 static void test_by_port(struct vt *t, int away)
 {
     struct vt_qp q;
@@ -131,7 +131,7 @@ static void test_by_port(struct vt *t, int away)
     send_and_check_messages(t, &q, 100);
     CHECK(query_mig_state(&q) == IBV_MIG_ARMED);
     vt_sync(t);
-    if (t->side == 0) { /* the other side has not sent anything yet; it migrates now */
+    if (t->side == 0) { /* side 0, which has not sent anything yet, migrates now */
         struct ibv_qp_attr a = {.path_mig_state = IBV_MIG_MIGRATED};
         CHECK(!ibv_modify_qp(q.qp, &a, IBV_QP_PATH_MIG_STATE));
         expect_event(t, &q, IBV_EVENT_PATH_MIG);

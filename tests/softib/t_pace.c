@@ -81,7 +81,7 @@ static void test_bus(struct vt *t)
         CHECK(!vt_post_request(&q, t, IBV_WR_RDMA_WRITE, i, 0, MESSAGE, 4u << 20, IBV_SEND_SIGNALED));
     for (unsigned i = 0; i < COUNT; i++)
         CHECK(vt_expect_completion(t->cq, IBV_WC_SUCCESS).wr_id == i);
-    vt_sync(t); /* both are done */
+    vt_sync(t); /* both sides have completed their writes */
     double took = now_seconds() - start;
     CHECK(took > least * 0.95, "%.0f MB/s over a bus of 200", 2.0 * COUNT * MESSAGE / took / 1e6);
     vt_expect_bytes(t->buf + (4u << 20), MESSAGE, 7, "over the bus");

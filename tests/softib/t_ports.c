@@ -113,7 +113,6 @@ static struct registry *open_registry(struct fabric *f)
     return r;
 }
 
-/* Returns the number of retries of side 1. */
 static uint64_t count_retries(const struct registry *r)
 {
     uint64_t n = 0;

@@ -39,7 +39,7 @@ __attribute__((visibility("default"))) int prctl(int option, ...)
     return 0;
 }
 
-/* Runs in a child process, since a process joins only once. */
+/* Checks the prctl requests for a value of SOFTIB_PTRACER in a child, since a process joins only once. */
 static int check_setting(const char *setting, unsigned long no_such, unsigned n, unsigned long first,
                          unsigned long second)
 {

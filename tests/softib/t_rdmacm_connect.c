@@ -6,7 +6,6 @@
 #include <netdb.h>
 #include <pthread.h>
 
-/* Sends a message from one end to the other. */
 static void exchange_message(struct rdma_cm_id *from, struct rdma_cm_id *to)
 {
     static char out[64] = "a message", in[64];
@@ -122,8 +121,8 @@ static void test_rejects(void)
     rdma_ack_cm_event(e);
     EXPECT_ERROR(rdma_accept(p, NULL), EINVAL);
     destroy_id(p);
-    a = create_routed_id(RDMA_PS_TCP,
-                         port); /* the listener is destroyed before the program fetches the request */
+    /* The listener is destroyed before the program fetches the request. */
+    a = create_routed_id(RDMA_PS_TCP, port);
     EXPECT(!rdma_connect(a, &c));
     destroy_id(l);
     e = EXPECT_EVENT(active, REJECTED);
@@ -143,7 +142,7 @@ static void test_rejects(void)
     destroy_id(a);
 }
 
-/* Creates a queue pair without librdmacm. */
+/* Creates a queue pair by ibv_create_qp, without librdmacm. */
 static struct ibv_qp *create_own_qp(struct rdma_cm_id *id, struct ibv_cq **cq)
 {
     *cq = ibv_create_cq(id->verbs, 8, NULL, NULL, 0);
@@ -253,8 +252,8 @@ static void test_endpoints(void)
     EXPECT(!rdma_getaddrinfo("127.0.0.1", "1", &hints, &res) && res->ai_dst_addr &&
            res->ai_qp_type == IBV_QPT_RC);
     EXPECT(!rdma_create_ep(&id, res, NULL, NULL));
-    EXPECT_ERROR(rdma_connect(id, NULL),
-                 ECONNREFUSED); /* a synchronous call returns the error of the event */
+    /* A synchronous call returns the error of the event. */
+    EXPECT_ERROR(rdma_connect(id, NULL), ECONNREFUSED);
     EXPECT_ERROR(rdma_migrate_id(id, NULL), EINVAL);
     destroy_id(id);
     rdma_freeaddrinfo(res);
@@ -276,7 +275,7 @@ static void test_migration(void)
     struct pollfd p = {.fd = passive->fd, .events = POLLIN};
     while (!poll(&p, 1, 1))
         fetch_events(active);
-    EXPECT(!rdma_migrate_id(l, other)); /* the request that has arrived moves with the listener */
+    EXPECT(!rdma_migrate_id(l, other)); /* the pending request moves with the listener */
     EXPECT(l->channel == other);
     EXPECT(!rdma_connect(b, NULL));
     for (int i = 0; i < 2; i++) {

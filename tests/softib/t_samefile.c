@@ -70,7 +70,7 @@ static void run_test(struct vt *t)
     if (t->side == 0) {
         ino_t a, b;
         int wrong = create_file_with_inode(dirs[0], 0, &a),
-            right = create_file_with_inode(dirs[1], a, &b); /* the other file is found first */
+            right = create_file_with_inode(dirs[1], a, &b); /* the same inode number as the first file */
         if (a != b)
             vt_skip("the two file systems number their files differently");
         decoy = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, wrong, 0);

@@ -55,7 +55,7 @@ static void record_copying_threads(void)
     copying_threads_max = now > copying_threads_max ? now : copying_threads_max;
 }
 
-/* Replace the functions of the C library. */
+/* Replace process_vm_readv and process_vm_writev of the C library. */
 ssize_t process_vm_readv(pid_t pid, const struct iovec *l, unsigned long nl, const struct iovec *r,
                          unsigned long nr, unsigned long flags)
 {
@@ -106,8 +106,8 @@ int main(void)
     for (int inward = 0; inward < 2; inward++) {
         EXPECT(copy_and_count_wakeups(to, inward, BYTES, false) == 1);
         EXPECT(copy_and_count_wakeups(to, inward, BYTES, true) == 0);
-        EXPECT(copy_and_count_wakeups(to, inward, SHARE_MIN - 4096, false) ==
-               0); /* no other process is involved */
+        /* The message is too short to be shared: no other process is woken. */
+        EXPECT(copy_and_count_wakeups(to, inward, SHARE_MIN - 4096, false) == 0);
     }
     free(to);
     free(its);

@@ -37,8 +37,8 @@ int main(void)
     EXPECT(is_refused(ends[0], 0, 0) && is_refused(ends[1], 0, 0));
     snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
     const int reader = open(path, O_RDONLY | O_CLOEXEC);
-    EXPECT(reader >= 0 &&
-           is_refused(reader, 0, BYTES)); /* a file that is open only for reading must not be written */
+    /* A file that is open only for reading must not be written. */
+    EXPECT(reader >= 0 && is_refused(reader, 0, BYTES));
     EXPECT(shared_open(getpid(), file, BYTES) < 0 && errno == EPERM); /* the file has no seals */
     EXPECT(!fcntl(file, F_ADD_SEALS, SHARED_SEALS));
     const int sealed = shared_open(getpid(), file, BYTES);

@@ -74,8 +74,8 @@ static void test_without_key(struct vt *t)
         wire_client_send(&fab, fd, &f, bytes, sizeof(bytes));
         CHECK(is_disconnected(fd), "it listens to one who has proved nothing");
         close(fd);
-        fd = wire_client_greet_as(&fab, &q, (q.me.qpn >> 14) + 1,
-                                  false); /* a member that claims to be another one */
+        /* A member that claims to be another one. */
+        fd = wire_client_greet_as(&fab, &q, (q.me.qpn >> 14) + 1, false);
         wire_client_send(&fab, fd, &f, bytes, sizeof(bytes));
         CHECK(wire_client_ping(&fab, fd, &q), "it hung up");
         close(fd);
@@ -180,8 +180,8 @@ static void test_many_connections(struct vt *t, pid_t victim)
     if (t->side == 1) {
         unsigned before = count_descriptors(victim);
         for (unsigned i = 0; i < CONNECTIONS; i++) {
-            fd[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK,
-                           0); /* the last connections may not be accepted */
+            /* The last connections may not be accepted. */
+            fd[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
             struct sockaddr_in to = {0};
             struct fab_place at;
             CHECK(fabric_find_lid(&fab, q.peer.lid, &at));
@@ -217,8 +217,8 @@ static void test_flood(struct vt *t, pid_t victim)
         for (unsigned i = 0; i < 1024; i++)
             frame_encode(&f, (uint32_t)fab.id, pings + i * FRAME_BYTES);
         struct pollfd p = {.fd = fd, .events = POLLOUT};
-        while (sent < FLOOD_BYTES &&
-               poll(&p, 1, 1000) == 1) { /* no room for one second: the victim does not read more */
+        /* Ends if the socket accepts no data for one second: the victim does not read more. */
+        while (sent < FLOOD_BYTES && poll(&p, 1, 1000) == 1) {
             ssize_t n = send(fd, pings + at, sizeof(pings) - at, MSG_DONTWAIT | MSG_NOSIGNAL);
             CHECK(n > 0 || errno == EAGAIN);
             sent += n > 0 ? (size_t)n : 0;

@@ -8,7 +8,6 @@
 
 static uint32_t random_seed = 1;
 
-/* Returns a random number below n. */
 static inline uint32_t random_below(uint32_t n)
 {
     random_seed = random_seed * 1664525u + 1013904223u;

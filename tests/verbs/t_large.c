@@ -47,7 +47,7 @@ static void test_one_sided(struct vt *t, struct vt_qp *q)
     }
 }
 
-/* Both sides write to each other and poll while the other's data comes in. */
+/* Both sides write to each other and poll while the other side's data arrives. */
 static void test_both_directions(struct vt *t, struct vt_qp *q)
 {
     for (unsigned r = 0; r < ROUNDS; r++) {

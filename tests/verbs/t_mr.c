@@ -56,7 +56,7 @@ static void test_changed_access(struct vt *t)
         if (t->side == 1)
             write_to(t, &after, theirs, 0, 8, IBV_WC_SUCCESS);
         vt_sync(t);
-    } else { /* soft-RoCE has no reregistration, and an adapter may give a new key */
+    } else { /* soft-RoCE cannot reregister, and an adapter may assign a new key */
         CHECK(t->rxe || mr->rkey != mine.rkey, "reregistration: %d, errno %d", r, errno);
     }
     vt_qp_close(&before);
@@ -82,7 +82,7 @@ static void run_test(struct vt *t)
     if (t->side == 0)
         vt_expect_bytes(t->buf + 4096 + 96, 500, 1, "iova");
 
-    /* Another protection domain's region is not reachable through this QP. */
+    /* A region of another protection domain cannot be accessed through this QP. */
     struct ibv_pd *pd = ibv_alloc_pd(t->ctx);
     struct ibv_mr *foreign = ibv_reg_mr(pd, t->buf, 4096, ALL_ACCESS);
     CHECK(pd && foreign && ibv_dealloc_pd(pd) == EBUSY);

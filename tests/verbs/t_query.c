@@ -47,7 +47,7 @@ static void test_rates(void)
     CHECK(ibv_rate_to_mbps(IBV_RATE_MAX) == -1 && ibv_rate_to_mult(IBV_RATE_MAX) == -1);
 }
 
-/* The queries of one entry, of the table, and the older call return the same. */
+/* ibv_query_gid, ibv_query_gid_ex and ibv_query_gid_table return the GID in use. */
 static void test_addresses(struct vt *t)
 {
     struct ibv_gid_entry one, table[64];

@@ -29,7 +29,7 @@ static void test_port(struct vt *t)
     }
 }
 
-/* Address handles and queue pairs must name an existing GID of some port and an own GID. */
+/* Address handles and queue pairs require an existing destination GID and a valid own GID index. */
 static void test_addresses(struct vt *t, const struct vt_addr *peer)
 {
     struct ibv_ah_attr a = make_address(&peer->gid, (uint8_t)t->gid_index);

@@ -37,7 +37,7 @@ static void run_test(struct vt *t)
     CHECK(query_state(v.qp) == IBV_QPS_INIT);
     struct ibv_sge s = {(uintptr_t)t->buf, 8, t->mr->lkey};
     struct ibv_send_wr wr = {.sg_list = &s, .num_sge = 1, .opcode = IBV_WR_SEND}, *bad = NULL;
-    if (!getenv("VERBS_GID")) /* some RoCE drivers do not check this */
+    if (!getenv("VERBS_GID")) /* some RoCE drivers accept a send in state INIT */
         CHECK(ibv_post_send(v.qp, &wr, &bad) == EINVAL && bad == &wr, "INIT does not send");
     vt_post_receive(&v, t, 1, 0, 8);
     a.qp_state = IBV_QPS_RTS;
@@ -68,7 +68,7 @@ static void run_test(struct vt *t)
     move_to_state(v.qp, IBV_QPS_ERR);
     CHECK(vt_expect_completion(t->cq, IBV_WC_WR_FLUSH_ERR).wr_id == 5);
     vt_post_receive(&v, t, 6, 0, 8);
-    if (!t->rxe) /* the kernel part of rxe is not notified */
+    if (!t->rxe) /* rxe in the kernel does not flush a receive posted in the error state */
         CHECK(vt_expect_completion(t->cq, IBV_WC_WR_FLUSH_ERR).wr_id == 6,
               "a receive posted in the error state");
     move_to_state(v.qp, IBV_QPS_RESET);

@@ -35,7 +35,7 @@ static void run_test(struct vt *t)
         CHECK(!vt_post_request(&q, t, IBV_WR_RDMA_WRITE, 4, 0, 700, 6u << 20, 0));
         CHECK(!vt_post_request(&q, t, IBV_WR_RDMA_WRITE_WITH_IMM, 5, 0, 700, 6u << 20, IBV_SEND_SIGNALED));
         vt_expect_completion(t->cq, IBV_WC_SUCCESS);
-        vt_sync(t); /* both messages are lost or placed */
+        vt_sync(t); /* every message has been written or lost */
         vt_sync(t); /* a receive is posted */
         CHECK(!vt_post_request(&q, t, IBV_WR_RDMA_WRITE_WITH_IMM, 6, 0, 700, 6u << 20, IBV_SEND_SIGNALED));
         vt_expect_completion(t->cq, IBV_WC_SUCCESS);

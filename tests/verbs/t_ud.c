@@ -115,7 +115,7 @@ static void test_multicast(struct vt *t, struct vt_qp *q)
     a.grh.hop_limit = 1;
     if (t->gid_index >= 0) {
         if (memcmp(t->gid.raw, ip.raw, 12))
-            return; /* not an IPv4 address: no interface can join */
+            return; /* the GID is not an IPv4 address: no interface can join */
         member = join_ip_group(&t->gid, &group);
         a.grh.sgid_index = (uint8_t)t->gid_index;
     }
@@ -128,8 +128,8 @@ static void test_multicast(struct vt *t, struct vt_qp *q)
         vt_fill(t->buf, 333, 8);
         post_ud(t, q, ah, 0xffffff, 0x1111, 333, 5, 0);
     }
-    struct ibv_wc wc =
-        vt_expect_completion(t->cq, IBV_WC_SUCCESS); /* the sender's QP is a member of the group too */
+    /* The sender's QP is a member of the group too. */
+    struct ibv_wc wc = vt_expect_completion(t->cq, IBV_WC_SUCCESS);
     CHECK(wc.byte_len == 333 + GRH && wc.wc_flags & IBV_WC_GRH);
     CHECK(wc.src_qp == (t->side ? q->me.qpn : q->peer.qpn));
     vt_expect_bytes(t->buf + 8192 + GRH, 333, 8, "multicast");

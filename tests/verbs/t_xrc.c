@@ -101,7 +101,7 @@ static void run_second_receiver(void)
     o.qp_num = qpn ^ 1;
     CHECK(!ibv_open_qp(ctx, &o), "a number that is no QP of the domain");
     send_bytes(helper_fd, &go, 1);
-    /* One message, a second one that finds no receive posted, a large one. */
+    /* Three messages: a short one, a second one that finds no receive posted, a large one. */
     struct ibv_wc wc = vt_expect_completion(cq, IBV_WC_SUCCESS);
     CHECK(wc.wr_id == 100 && wc.byte_len == SMALL && wc.qp_num == qpn && wc.wc_flags & IBV_WC_WITH_IMM);
     vt_expect_bytes((unsigned char *)buf, SMALL, 1, "for the second process");

@@ -140,8 +140,8 @@ struct vt_opts vt_defaults(enum ibv_qp_type type)
                             .recv_wr = 128,
                             .sge = 4,
                             .inline_data = 64,
-                            .timeout =
-                                18, /* about 1 s, so that a busy machine is not taken for a dead peer */
+                            /* About 1 s, so that a busy machine is not taken for a dead peer. */
+                            .timeout = 18,
                             .retry = 6,
                             .rnr_retry = 7,
                             .rnr_timer = 12,

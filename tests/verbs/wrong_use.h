@@ -20,11 +20,10 @@ struct wrong_use {
  * expected one nor a known difference. */
 void run_wrong_uses(struct vt *t, const struct wrong_use *uses, size_t count);
 
-/* Writes the name of an error number to `out`. */
 void print_errno(char *out, int rc);
 
 struct ibv_qp *create_qp(struct vt *t, enum ibv_qp_type type, uint32_t wr, uint32_t sge, uint32_t inlined);
-/* Post a signaled request, or a receive, of one piece of the test's buffer; return what the verb returns. */
+/* Post a signaled request, or a receive, of one piece of the test's buffer; return the result of the verb. */
 int post_send(struct ibv_qp *qp, struct vt *t, struct ibv_send_wr wr, uint32_t bytes);
 int post_receive(struct ibv_qp *qp, struct vt *t, uint32_t bytes, uint32_t lkey);
 

@@ -16,9 +16,9 @@ struct advice {
 };
 
 extern const char *const advice_titles[ADVICE_GROUPS];
-extern const char *const advice_words[ADVICE_GROUPS]; /* in JSON */
+extern const char *const advice_words[ADVICE_GROUPS]; /* names of the groups in JSON */
 
-/* The advice for a setting, never NULL: one without an entry is for experts and has empty texts. */
+/* Returns the advice for a setting, never NULL: a setting without an entry is for experts. */
 const struct advice *advice_find(const struct tunable *t);
 
 #endif

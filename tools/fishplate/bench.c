@@ -1,4 +1,5 @@
-/* bench.c: `fishplate bench`: which benchmark of bench/ runs. Studies that start jobs of their own are in the laboratory.
+/* bench.c: `fishplate bench`: runs the requested benchmark of bench/, or forwards to the laboratory (lab/),
+ * whose studies start jobs of their own.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "bench/bench.h"
@@ -14,7 +15,7 @@
 #include "lab.h"
 #include "tools/fishplate/bench.h"
 
-/* Names under which studies of the laboratory were started. `barrier` and `bcast` are tests of the benchmark in a job. */
+/* Former names of studies that are now in the laboratory. In a job `barrier` and `bcast` are tests. */
 static bool is_lab_study(const char *name)
 {
     static const char *const studies[] = {"ib", "papers", "logp", "rails", "kernels", "barrier", "bcast"};

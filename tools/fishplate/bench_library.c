@@ -23,7 +23,7 @@ static const char *library_transport(int rank)
     return text;
 }
 
-/* Medium of the messages to `rank`, for programs: "memory", "hardware", "softib-tcp" ... */
+/* Returns the medium of messages to `rank` for JSON: "memory", "hardware", "softib-tcp" ... */
 static const char *library_find_medium(int rank)
 {
     const struct peer *peer = get_library_table()->peer(rank);
@@ -32,7 +32,7 @@ static const char *library_find_medium(int rank)
     return peer->transport->port ? net_port_implementation(peer->transport->port) : "memory";
 }
 
-/* The i-th algorithm of an operation that all ranks together can use; NULL after the last. */
+/* Returns the i-th algorithm of an operation that all ranks together can use; NULL after the last. */
 static const char *library_algorithm(const char *operation, int i)
 {
     const struct fishplate_inside *in = get_library_table();

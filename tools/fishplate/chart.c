@@ -91,7 +91,7 @@ static double chart_pixel_y(const struct scale *s, double y)
     return HEIGHT - BOTTOM - y / s->y1 * (HEIGHT - TOP - BOTTOM);
 }
 
-/* The next of 1, 2, 2.5, 5, 10 times a power of ten: a round step for an axis. */
+/* Returns a round step for an axis: the smallest of 1, 2, 2.5, 5 times a power of ten from `least` on. */
 static double round_axis_step(double least)
 {
     static const double steps[] = {1, 2, 2.5, 5, 10};

@@ -12,21 +12,22 @@
 enum { CHART_LINES = 12, CHART_POINTS = 64 };
 
 struct chart {
-    const char *id; /* "8.17": names the file of the SVG too */
+    const char *id; /* figure number, such as "8.17"; also the name of the SVG file */
     const char *title;
     const char *x_name, *y_name;
     const char *format; /* printf format of the values of y in the table, "%.3f" */
-    bool by_factors;    /* x grows by factors: equal distances for equal factors */
+    bool by_factors;    /* logarithmic x axis */
     bool x_bytes;       /* x is a size in bytes */
     int lines, points;
     const char *name[CHART_LINES];
-    bool dots[CHART_LINES], smooth[CHART_LINES]; /* in the SVG: points alone, a curve without points */
+    /* in the SVG: points without a line; a line without points */
+    bool dots[CHART_LINES], smooth[CHART_LINES];
     double x[CHART_POINTS];
-    double y[CHART_LINES][CHART_POINTS]; /* not a number: there is none */
+    double y[CHART_LINES][CHART_POINTS]; /* NaN: no value */
 };
 
-/* A line more; the name must live as long as the chart. Its values are set by number. Returns -1 when there are too many.
- * */
+/* Adds a line and returns its index in y, or -1 if there are too many. `name` must live as long as the
+ * chart. */
 int chart_line(struct chart *c, const char *name);
 
 void chart_table(const struct chart *c, FILE *out);

@@ -1,4 +1,4 @@
-/* info.c: `fishplate info`: which sections are printed, and how. The sections are in info_*.c.
+/* info.c: `fishplate info`: selects the sections and the output format. The sections are in info_*.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/options.h"
@@ -97,7 +97,7 @@ static int info_parse(struct info_options *o, int argc, char **argv)
     return next;
 }
 
-/* A section requested alone has no heading. */
+/* Prints the selected sections as text. A section requested alone has no heading. */
 static void print_text(const struct fishplate_inside *in, const struct info_options *o)
 {
     bool first = true;
@@ -122,7 +122,7 @@ static void print_json(const struct fishplate_inside *in, const struct info_opti
     json_end(&j);
 }
 
-/* Was this process started as a rank, by mpiexec or another launcher? */
+/* True if mpiexec or another launcher started this process as a rank. */
 static bool started_as_rank(void)
 {
     static const char *const marks[] = {"PMI_RANK", "PMIX_RANK", "FISHPLATE_WORLD_RANK"};

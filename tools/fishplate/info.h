@@ -17,7 +17,8 @@ struct info_options {
     int nfiles, files_room;
 };
 
-/* Only between MPI_Init and MPI_Finalize, where rank 0 prints? If started: where mpiexec has started it. */
+/* Whether rank 0 prints a section between MPI_Init and MPI_Finalize: never, always, or only if a launcher
+ * started this process. */
 enum info_job { JOB_NO, JOB_YES, JOB_IF_STARTED };
 
 struct info_section {
@@ -49,14 +50,15 @@ void info_hints_json(const struct fishplate_inside *in, const struct info_option
 void info_coll_text(const struct fishplate_inside *in, const struct info_options *o);
 void info_coll_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
 
-/* Which MPI functions each of o->files needs. The exit status: 1 when one of them is not there, 2 when a file could not
- * be read. */
+/* Prints the MPI functions that each of o->files needs. Returns 1 if the library lacks one of them, 2 if a
+ * file could not be read, else 0. */
 int info_needs(const struct fishplate_inside *in, const struct info_options *o);
 
 /* Examines the adapters of this machine; in a job all ranks call it, and rank 0 gets those of every node. */
 void info_devices_gather(const struct fishplate_inside *in, bool job);
 
-/* Runs trials in this job before MPI_Init, on all ranks; rank 0 then prints the result. */
+/* Runs trials in this job and prints the choices. All ranks call info_tried_before() before MPI_Init and
+ * info_tried_gather() after it; rank 0 prints. */
 void info_tried_before(void);
 void info_tried_gather(void);
 void info_tried_text(void);

@@ -1,5 +1,5 @@
-/* info_api.c: `fishplate info --api`: the MPI functions of the library, all of MPI 5.0. The list is the generator's, which
- * refuses a function that has no implementation, so it cannot be wrong about the library it is built into.
+/* info_api.c: `fishplate info --api`: prints the MPI functions of the library, all of MPI 5.0. The generator
+ * makes the list and refuses functions without an implementation, so the list is always correct.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "api_list.h"

@@ -8,7 +8,7 @@
 #include "info.h"
 #include "net/transport.h"
 
-/* The file the library was loaded from. */
+/* Returns the path of the loaded library. */
 static const char *library_path(void)
 {
     Dl_info where;

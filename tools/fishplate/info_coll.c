@@ -1,4 +1,4 @@
-/* info_coll.c: the collective algorithms, and the rules by which one is chosen.
+/* info_coll.c: prints the collective algorithms and the rules that select one.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -18,7 +18,7 @@ static const char *size_text(uint64_t bytes, char out[32])
     return out;
 }
 
-/* Conditions of an algorithm as text. */
+/* Prints the conditions under which an algorithm can be used. */
 static void describe_needs(const struct fishplate_inside *in, const struct coll_rule *r, FILE *f)
 {
     static const struct {
@@ -39,7 +39,7 @@ static void describe_needs(const struct fishplate_inside *in, const struct coll_
     }
 }
 
-/* When a rule holds, for people: ", up to 2 KiB, at least 5 ranks". */
+/* Describes when a rule applies: ", up to 2 KiB, at least 5 ranks". */
 static void describe_rule(const struct fishplate_inside *in, const struct coll_rule *r, char *out,
                           size_t size)
 {
@@ -95,7 +95,7 @@ static void bounds_text(const char *name, const struct coll_site_bounds *b)
         printf(" %s=%" PRIu64 "-%" PRIu64, name, b->min, b->max);
 }
 
-/* The choice in the syntax of FISHPLATE_COLL. */
+/* Formats a choice in the syntax of FISHPLATE_COLL. */
 static void choice_text(const struct coll_choice *c, char *out, size_t size)
 {
     FILE *f = fmemopen(out, size, "w");
@@ -112,7 +112,7 @@ static void choice_text(const struct coll_choice *c, char *out, size_t size)
     fclose(f);
 }
 
-/* The site's rule file, which takes precedence. */
+/* Prints the rules of the site's rule file, which precede the built-in rules. */
 static void site_text(const struct fishplate_inside *in)
 {
     const struct coll_site_rule *rule;

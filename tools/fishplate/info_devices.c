@@ -1,5 +1,6 @@
-/* info_devices.c: the network adapters and GPUs of each node: what they are, and which port is used or not and why. Alone it shows
- * this machine and what a job would choose; under mpiexec the ports of every node and what the job chose.
+/* info_devices.c: prints the network adapters and GPUs of each node, and which ports are used or why not.
+ * Without mpiexec it shows this machine and the ports that a job would use; under mpiexec the ports of every
+ * node and those that the job uses.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <arpa/inet.h>
@@ -13,11 +14,11 @@
 
 enum { TAG = 1 };
 
-/* The report of one node, and the list of the nodes after it. */
+/* The report of one node; a list. */
 struct node {
     struct node *next;
     char host[MPI_MAX_PROCESSOR_NAME];
-    char why[512]; /* there is no port: why */
+    char why[512]; /* why the node has no usable port */
     struct net_port *ports;
     int count;
     char why_no_gpu[256];
@@ -72,7 +73,7 @@ static struct node *receive_node(int rank)
     return n;
 }
 
-/* The first rank of each node sends a report to rank 0, which is such a rank too. */
+/* Gathers the reports at rank 0: the first rank of each node sends one. */
 static void devices_gather(void)
 {
     MPI_Comm node;
@@ -110,7 +111,7 @@ static const char *gid_text(const struct net_port *p, char out[INET6_ADDRSTRLEN]
     return p->gid_index >= 0 && inet_ntop(AF_INET6, p->gid, out, INET6_ADDRSTRLEN) ? out : "none";
 }
 
-/* Explains a nominal rate. softib reports 200 Gb/s unless its fabric has rates. */
+/* Explains the rate of a port: softib reports 200 Gb/s unless its fabric defines rates. */
 static const char *explain_rate(const struct net_port *p)
 {
     bool software = p->made != NET_HARDWARE,

@@ -1,4 +1,4 @@
-/* info_hints.c: the info keys that files know, as the library has them.
+/* info_hints.c: prints the info keys (hints) for files that the library knows.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>

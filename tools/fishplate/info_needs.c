@@ -18,17 +18,16 @@ enum { STRANGERS_MAX = 64, NAME_MAX_LEN = 64 };
 
 struct needs {
     const struct fishplate_inside *in;
-    bool *needed; /* one for each function of the list */
+    bool *needed; /* [number of functions in the list] true: the file calls it */
     char strangers
         [STRANGERS_MAX]
         [NAME_MAX_LEN]; /* functions that are not in the list; more than STRANGERS_MAX are not printed */
     size_t nstrangers;
-    char foreign
-        [NAME_MAX_LEN]; /* another MPI library that the file is linked with, or whose data it uses; "": none */
+    char foreign[NAME_MAX_LEN]; /* MPI library that the file is linked with or whose data it uses; "": none */
 };
 
-/* Is the rest of a symbol a suffix of Fortran bindings: mpi_send_, mpi_send__, mpi_send_f08_,
- * mpi_send_f08ts_? */
+/* True if the rest of a symbol is a suffix of Fortran bindings: mpi_send_, mpi_send__, mpi_send_f08_,
+ * mpi_send_f08ts_. */
 static bool is_fortran_suffix(const char *rest)
 {
     static const char *const endings[] = {"", "_", "__", "_f08_", "_f08ts_"};
@@ -46,7 +45,7 @@ static bool needs_is_call(const char *symbol, const char *name)
     return strncasecmp(symbol, name, len) == 0 && symbol[len] == '_' && is_fortran_suffix(symbol + len);
 }
 
-/* MPI_Type_struct, MPIX_Query_cuda_support: the form of C functions. Constants are all in capitals. */
+/* True for names of C functions, such as MPI_Type_struct; constants are all capitals. */
 static bool is_c_name(const char *symbol)
 {
     const char *at = strncmp(symbol, "MPI_", 4) == 0    ? symbol + 4
@@ -64,7 +63,7 @@ static void needs_add_unknown(struct needs *n, const char *symbol)
         strcpy(n->strangers[n->nstrangers++], symbol);
 }
 
-/* Programs of other MPI libraries have other handles and constants: they cannot run with this one. */
+/* Records another MPI library: programs built with it use other handles and constants. */
 static bool needs_add_foreign_library(void *needs, const char *name)
 {
     struct needs *n = needs;
@@ -135,7 +134,7 @@ static void print_json(const struct needs *n, const char *file, struct json *j)
     json_end(j);
 }
 
-/* The exit status for one file. */
+/* Checks one file and returns the exit status. */
 static int check_one_file(const struct fishplate_inside *in, const char *file, const struct info_options *o,
                           struct json *j)
 {

@@ -17,8 +17,8 @@ static bool protocols_are_equal(const struct peer *a, const struct peer *b)
            a->eager_max == b->eager_max;
 }
 
-/* Above the eager limit: the user's or the measured protocol if the receiver can read the sender's memory,
- * else pieces. */
+/* Returns the protocol for messages above the eager limit: the one that the user or the tuner selected if
+ * the receiver can read the sender's memory, else r3. */
 static const char *large_protocol(const struct fishplate_inside *in, const struct peer *p)
 {
     char choice[32] = "";
@@ -34,7 +34,7 @@ static const char *large_protocol(const struct fishplate_inside *in, const struc
                   {"put", "put (the receiver offers its memory, its last byte random), or get"},
                   {"split", "split (the receiver reads a part while the sender writes the rest)"}};
     if (strncmp(choice, "map", 3) == 0)
-        choice[0] = '\0'; /* concerns GPU memory alone */
+        choice[0] = '\0'; /* the setting concerns only GPU memory */
     if ((!p->caps.get && !p->caps.put) || strcmp(choice, "r3") == 0)
         return "r3 (copied in pieces)";
     for (size_t i = 0; i < sizeof(forced) / sizeof(forced[0]); i++)
@@ -90,7 +90,7 @@ static void for_each_protocol_range(const struct fishplate_inside *in,
     }
 }
 
-/* Origin of the eager limit. */
+/* Returns the origin of the eager limit. */
 static const char *eager_source(const struct fishplate_inside *in, const struct peer *p)
 {
     for (size_t i = 0; i < in->tunables_count(); i++) {
@@ -142,13 +142,13 @@ static void json_kind(const struct peer *p, int first, int last, void *arg)
     json_end(j);
 }
 
-/* mpiexec -enable-recovery: deaths are survived. */
+/* True if the job continues when ranks die (mpiexec -enable-recovery). */
 static bool protocols_can_recover(const struct fishplate_inside *in)
 {
     return in->peer(0) && in->peer(0)->net->lost;
 }
 
-/* Execution methods for collective calls that this job may use (info --coll lists the algorithms). */
+/* Returns the methods by which this job may execute collective calls (info --coll lists the algorithms). */
 static const char *protocols_collective_text(const struct fishplate_inside *in)
 {
     return protocols_can_recover(in)

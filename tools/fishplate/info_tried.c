@@ -44,7 +44,7 @@ static void trial_call_operation(int operation, char *in, char *out, int bytes, 
     }
 }
 
-/* The text of a performance variable of this rank, allocated; NULL if the library has none of that name. */
+/* Reads a text performance variable of this rank, allocated; NULL if the library has none of that name. */
 static char *read_text(const char *name)
 {
     MPI_T_pvar_session session;
@@ -137,7 +137,7 @@ void info_tried_json(struct json *j)
 
 enum { LARGEST = 4 << 20, FEWEST = 200, BURST = 16 };
 
-/* Ping-pongs, then bursts in both directions, between the ranks 0 and 1. */
+/* Exchanges ping-pongs, then bursts in both directions, between ranks 0 and 1. */
 static void trial_exchange(char *data, int bytes, int rank)
 {
     const int messages = FEWEST * (bytes < LARGEST / 16 ? 5 : 1);

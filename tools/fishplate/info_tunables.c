@@ -1,5 +1,5 @@
-/* info_tunables.c: the settings and the counters, as text, as JSON, and the settings as the documentation
- * page.
+/* info_tunables.c: prints the settings and the counters as text and as JSON, and the settings as a Markdown
+ * table for the documentation.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -32,7 +32,7 @@ static void format_default(const struct fishplate_inside *in, const struct tunab
     in->tunable_format(&copy, out, VALUE_MAX);
 }
 
-/* Length of the choices that are for users. */
+/* Returns the length of the part of t->choices that users may set: the first t->users choices (0: all). */
 static int user_choices_length(const struct tunable *t)
 {
     size_t n = 0;
@@ -43,7 +43,7 @@ static int user_choices_length(const struct tunable *t)
     return (int)n;
 }
 
-/* Values that a user may enter: the choices, or the range. */
+/* Formats the values that a user may enter: the choices, or the range. */
 static void format_range(const struct fishplate_inside *in, const struct tunable *t, char *out)
 {
     char low[VALUE_MAX / 4], high[VALUE_MAX / 4];
@@ -77,7 +77,7 @@ static void markdown_row(const struct fishplate_inside *in, const struct tunable
     printf(a->counter ? "`%s` |\n" : "|\n", a->counter);
 }
 
-/* Variables of the laboratory are not for users. */
+/* True if a setting is printed in this group; settings of the laboratory are not for users. */
 static bool is_listed(const struct tunable *t, int group)
 {
     return !t->laboratory && (int)advice_find(t)->group == group;
@@ -205,7 +205,7 @@ void info_changed_json(const struct fishplate_inside *in, const struct info_opti
     json_end(j);
 }
 
-/* Performance variables, as any tool would see them. */
+/* A performance variable, read through MPI_T as any tool would. */
 struct pvar {
     char name[128], doc[512];
     int class, bind;

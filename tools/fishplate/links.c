@@ -8,7 +8,8 @@
 #include "cli/json.h"
 #include "cli/number.h"
 
-enum { MANY = 20000 /* links: from this number on, excluding the links of one end makes no difference */ };
+/* links; above this number the links of the judged node are not excluded: they hardly change the medians */
+enum { MANY = 20000 };
 
 static bool links_touches_node(const struct link_seen *l, int end)
 {
@@ -22,10 +23,10 @@ static double mean_cost(const struct link_seen *l)
 
 struct others {
     size_t n;
-    double best, mean; /* medians, seconds a byte */
+    double best, mean; /* medians in seconds per byte */
 };
 
-/* The links of this kind that do not touch the end (-1: all of them). `room`: for n numbers. */
+/* Computes the medians of links of this kind that do not touch node `end` (-1: all). room: n numbers. */
 static struct others links_compare_others(const struct link_seen *list, size_t n, unsigned kind, int end,
                                           double *room)
 {
@@ -162,7 +163,7 @@ int links_find_slow_node(const struct link_seen *list, size_t n)
         if (i < n && list[i].slow)
             continue;
         if (found >= 0 && found != list[0].ends[e])
-            return -1; /* both ends have all of them in common */
+            return -1; /* all slow links join the same two nodes: the slow node is unknown */
         found = list[0].ends[e];
     }
     return found;

@@ -12,31 +12,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LINK_SLOW = 2, LINK_FEW = 2 /* others, at least */, LINK_MESSAGES = 5 /* at least */ };
+enum { LINK_SLOW = 2, LINK_FEW = 2 /* fewest other links */, LINK_MESSAGES = 5 /* fewest messages */ };
 
 struct link_seen {
-    /* In. */
+    /* Set by the caller: */
     int from, to;  /* ranks */
-    int ends[2];   /* the nodes of the two, as numbers; a link within a node has the ranks themselves here */
+    int ends[2];   /* node numbers of `from` and `to`; for a link within a node the ranks themselves */
     unsigned kind; /* links are compared with links of the same kind: medium and size class of messages */
     int rail;
     uint64_t messages, bytes, ns;
-    double best;     /* seconds a byte, at the fastest */
-    const char *how; /* for people; may be "" */
-    /* Out. */
-    double rate;   /* bytes a second */
-    double others; /* median rate of the other links; 0: there are too few of them */
-    double times;  /* ratio to the other links' fastest time; 0: too few messages */
+    double best;     /* seconds per byte of the fastest message */
+    const char *how; /* description of the link for the report; may be "" */
+    /* Set by links_judge: */
+    double rate;   /* bytes per second */
+    double others; /* median rate of the other links, bytes per second; 0: too few links */
+    double times;  /* ratio of `best` to the other links' median; 0: too few links */
     bool slow;
 };
 
 /* Merges the measurements of both ranks of a link. Returns the number of links left. */
 size_t links_merge(struct link_seen *list, size_t n);
 
-/* Judges all, and puts the slowest first. Returns how many are slow. */
+/* Judges all links and sorts them, the slowest first. Returns the number of slow links. */
 size_t links_judge(struct link_seen *list, size_t n);
 
-/* The end that all slow links have in common, when there are several and it is one alone; else -1. */
+/* Returns the node that several slow links all have in common; -1 if there is none or it is ambiguous. */
 int links_find_slow_node(const struct link_seen *list, size_t n);
 
 struct json;

@@ -14,7 +14,7 @@
 #include "command.h"
 #include "doctor/place.h"
 
-#define TIMELINE_CALLS "200000" /* calls that a rank records */
+#define TIMELINE_CALLS "200000" /* default number of calls that a rank records */
 
 struct options {
     const char *html, *json, *record, *timeline;
@@ -87,7 +87,7 @@ static void prof_print_usage(void)
         "record file in its working folder.\n");
 }
 
-/* Options end at `--` or at the first word that is none. */
+/* Parses the options, which end at `--` or at the first other word. */
 static int prof_parse(struct options *o, int argc, char **argv)
 {
     const struct cli c = {.program = "fishplate prof", .options = options, .stops = true};
@@ -110,7 +110,7 @@ static bool prof_report_file_error(const char *path)
     return false;
 }
 
-/* A command may run several jobs: the second one's file is called name-2.html. */
+/* Makes the file name for a job: a command may run several jobs, and the second one's file is name-2.html. */
 static void file_name(const char *wanted, int job, char *out, size_t size)
 {
     const char *slash = strrchr(wanted, '/'), *dot = strrchr(wanted, '.');
@@ -160,7 +160,7 @@ static bool report_timeline(const struct prof_job *job, const char *wanted, int 
     return true;
 }
 
-/* File and line of the places that cost most. */
+/* Resolves file and line of the most expensive call sites. */
 static void resolve_call_sites(struct prof_job *job)
 {
     struct places *places = places_open();
@@ -243,7 +243,7 @@ static char *prof_join_words(char **words)
     return text;
 }
 
-/* The command's failure is ours; a report that could not be written is one too. */
+/* Runs the command and writes the reports. Returns the status of the command, or 1 if a report failed. */
 static int run_and_report(const struct options *o)
 {
     char folder[PATH_MAX];

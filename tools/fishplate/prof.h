@@ -1,5 +1,5 @@
-/* prof.h: a profiled job as `fishplate prof` reads it from the records of its ranks, and the forms it is
- * shown in. The records are written by tools/prof.
+/* prof.h: a profiled job, read from the records of its ranks, and the functions that report on it. tools/prof
+ * writes the records.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TOOLS_PROF_H
@@ -21,14 +21,14 @@ struct prof_stat {
     uint64_t calls, ns, ns_max, sized, bytes;
 };
 
-/* How long the calls of a collective took on a rank, in groups that follow each other (prof_waits.c). */
+/* Times of the calls of a collective on a rank, summed over groups of consecutive calls (prof_waits.c). */
 struct prof_series {
     uint64_t calls, width, groups; /* width: calls in a group */
     double *seconds;
     double waited; /* waiting time for later ranks */
 };
 
-/* One MPI function: on each rank, and over all. */
+/* One MPI function: statistics of each rank, and of all ranks. */
 struct prof_function {
     char name[64];
     int id; /* identifier used by events */
@@ -39,7 +39,7 @@ struct prof_function {
     double min, mean, max; /* seconds, over ranks */
     int slowest;           /* the rank of max */
     struct prof_series *waits;
-    bool split;             /* waiting and moving are known */
+    bool split;             /* `waiting` and `moving` are known */
     double waiting, moving; /* mean seconds per rank of waiting for others, and of the operation itself */
     int late;               /* the rank that others waited for most */
     double late_share;      /* share of all waiting that `late` caused */
@@ -55,9 +55,9 @@ struct prof_rank {
     char host[256];
     int node; /* index of the first rank on the same host */
     bool threaded;
-    double on, mpi; /* seconds */
+    double on, mpi; /* seconds of recording, and inside MPI */
     double kinds[PROF_KINDS];
-    uint64_t messages, bytes; /* sent */
+    uint64_t messages, bytes; /* messages and bytes sent */
     struct prof_bin
         moved[PROF_BINS]; /* messages sent, messages received and collective calls [Liu04 table 9.1] */
     int cut;              /* the signal that ended the rank, 0: none */
@@ -66,11 +66,11 @@ struct prof_rank {
     int64_t wall_ns;      /* start of the rank's time line, ns since 1970; 0: no time line */
 };
 
-/* One call, in a job that was recorded for a timeline. */
+/* One call of a recorded timeline. */
 struct prof_event {
     int rank, function, thread; /* function: its id; thread: from 1 */
     uint64_t start, ns;         /* since the rank's wall_ns */
-    bool moved;                 /* the rest is known */
+    bool moved;                 /* the members below are known */
     int to, from;               /* world ranks; -1: outside or any source, -2: none */
     int64_t out, in;            /* bytes; -1: no such buffer */
 };
@@ -90,7 +90,7 @@ struct prof_reuse {
     uint64_t accesses, reused, bytes, reused_bytes, dropped;
 };
 
-/* The four classes of [Liu04 table 9.1], and their sum. */
+/* Message counts in the four size classes of [Liu04 table 9.1], their sum, and the bytes. */
 struct prof_classes {
     uint64_t count[4], all, bytes;
 };
@@ -101,11 +101,11 @@ struct prof_site {
     char path[168];     /* file of the program or library */
     uint64_t offset;    /* offset of the return address in that file */
     uint64_t calls, ns; /* over all ranks */
-    char text[160];     /* "solver.c:210"; "" for those that cost less than the first PROF_SITES */
+    char text[160];     /* file and line, "solver.c:210"; "": not among the PROF_SITES most expensive sites */
 };
 enum { PROF_SITES = 10 };
 
-/* Ranks of one machine, which virtual nodes may share, and the processors that they may use together. */
+/* The ranks on one machine (several virtual nodes may share it) and the processors that they may use. */
 struct prof_machine {
     char id[64], host[256];
     int ranks, processors;
@@ -121,7 +121,7 @@ struct prof_job {
     struct prof_rank *ranks;
     struct prof_function *functions; /* most time first */
     size_t nfunctions;
-    struct prof_site *sites; /* after prof_job_sum_up the most expensive first */
+    struct prof_site *sites; /* sorted by prof_job_sum_up, the most expensive first */
     size_t nsites;
     struct prof_machine *machines;
     size_t nmachines;
@@ -130,11 +130,11 @@ struct prof_job {
     struct prof_pair
         *carried; /* messages of the library including those of collectives; NULL: not reported */
     size_t ncarried;
-    struct link_seen *links; /* after prof_job_sum_up the slowest first */
+    struct link_seen *links; /* sorted by prof_job_sum_up, the slowest first */
     size_t nlinks;
     struct prof_event *events;
     size_t nevents;
-    uint64_t dropped; /* events that found no room */
+    uint64_t dropped; /* events that were not recorded for lack of room */
     struct prof_bin p2p[PROF_BINS], coll[PROF_BINS];
     struct prof_reuse reuse;
     uint64_t memory[PROF_MEMORY_KINDS]; /* bytes of buffers: host, managed, GPU memory */
@@ -143,13 +143,13 @@ struct prof_job {
     char **settings;
     size_t nsettings;
     int status; /* exit status of the command that ran the job; 0 also if unknown */
-    /* From prof_job_sum_up */
+    /* Computed by prof_job_sum_up: */
     struct prof_traffic sent, within,
         outside; /* within: both ranks on one node; outside: no rank of this job */
     struct prof_classes p2p_classes, coll_classes;
-    double on, mpi; /* sums over ranks */
+    double on, mpi; /* seconds, summed over ranks */
     double kinds[PROF_KINDS];
-    double waiting, moving; /* in collectives of all ranks: seconds of a rank on average */
+    double waiting, moving; /* mean seconds per rank in collectives of all ranks */
     int late;               /* the rank that others waited for most */
     double late_share;
     size_t slow_links;
@@ -166,25 +166,25 @@ struct prof_verdict {
     int n; /* at least 1 */
 };
 void prof_judge(const struct prof_job *job, struct prof_verdict *v);
-/* The reason for which the report is incomplete; "" if it is complete. */
+/* Formats the reason why the report is incomplete; "" if it is complete. */
 void prof_missing(const struct prof_job *job, char *out, size_t size);
-/* "2026-11-16 05:40 UTC", "" when unknown. */
+/* Formats the date as "2026-11-16 05:40 UTC"; "" if it is unknown. */
 const char *prof_date(const struct prof_job *job, char out[PROF_TEXT_LONG]);
 
 extern const char *const prof_kind_words[PROF_KINDS]; /* in records and JSON */
-extern const char *const prof_kind_names[PROF_KINDS]; /* for people */
+extern const char *const prof_kind_names[PROF_KINDS]; /* in text and HTML reports */
 extern const char *const prof_class_names[4];
 
-/* Adds the records of a file to the list of jobs. False, with a message, when it cannot be read. */
+/* Adds the records of a file to the list of jobs. False, after a message, if the file cannot be read. */
 bool prof_read_file(const char *path, struct prof_job **jobs);
 void prof_job_sum_up(struct prof_job *job);
 bool prof_waits_read(struct prof_series *s, const char *rest);
 void prof_waits_sum_up(struct prof_job *job);
-/* Links (prof_links.c). `out` has no messages when the link leads to another job. */
+/* Links (prof_links.c). out->messages is 0 if the link leads to another job. */
 bool prof_link_read(const struct prof_job *job, int rank, const char *rest, struct link_seen *out);
 void prof_links_sum_up(struct prof_job *job);
-void prof_links_sentence(const struct prof_job *job, char *out, size_t size); /* "": none is slow */
-double prof_links_cost(const struct prof_job *job);                           /* seconds of a rank */
+void prof_links_sentence(const struct prof_job *job, char *out, size_t size); /* "": no link is slow */
+double prof_links_cost(const struct prof_job *job);                           /* mean seconds per rank */
 void prof_report_links(const struct prof_job *job, struct report *r);
 void prof_json_links(struct json *j, const struct prof_job *job);
 
@@ -192,39 +192,38 @@ void prof_json_links(struct json *j, const struct prof_job *job);
 bool prof_site_read(struct prof_job *job, int function, const char *rest);
 bool prof_processors_read(struct prof_job *job, const char *host, const char *rest);
 void prof_sites_sum_up(struct prof_job *job);
-/* " (most of it at solver.c:210)"; "" if nothing is known. */
+/* Formats " (most at solver.c:210)"; "" if nothing is known. */
 const char *prof_find_function_site(const struct prof_job *job, const struct prof_function *f, char out[192]);
 void prof_report_sites(const struct prof_job *job, struct report *r);
 void prof_json_sites(struct json *j, const struct prof_job *job);
 
 void prof_jobs_free(struct prof_job *jobs);
 
-/* How uneven over ranks: 0 when all take the same time, 1 when the slowest takes twice the mean. */
 struct prof_classes prof_classify(const struct prof_bin *bins);
-double prof_imbalance(const struct prof_function *f);
-double prof_share(double part, double whole); /* percent; 0 of nothing */
+double prof_imbalance(const struct prof_function *f); /* slowest rank's time / mean - 1 */
+double prof_share(double part, double whole);         /* percent; 0 if `whole` is 0 */
 
-/* Short texts for people, in out. */
+/* Format bytes and seconds for reports; return `out`. */
 enum { PROF_TEXT = 32 };
 const char *prof_bytes(double bytes, char out[PROF_TEXT]);
 const char *prof_seconds(double seconds, char out[PROF_TEXT]);
 
-/* Tables of both forms (prof_tables.c); only the page has this chart among them. */
+/* Writes the tables of the text and the HTML report (prof_tables.c). prof_chart_sizes is for HTML only. */
 void prof_write_tables(const struct prof_job *job, bool all, struct report *r);
 void prof_chart_sizes(const struct prof_job *job, FILE *out);
 
 void prof_write_text(const struct prof_job *job, bool all, FILE *out);
 void prof_write_json(const struct prof_job *job, FILE *out);
 void prof_write_html(const struct prof_job *job, FILE *out);
-/* For Perfetto and Chrome (prof_timeline.c), and the lines of the record that it needs. */
+/* Writes a trace for Perfetto and Chrome (prof_timeline.c); the other two parse its lines of the record. */
 void prof_write_timeline(const struct prof_job *job, FILE *out);
 bool prof_timeline_read(struct prof_job *job, struct prof_rank *rank, const char *rest);
 bool prof_event_read(struct prof_event *out, const char *rest, char name[64]);
 
-/* Runs the command with the profiler in its MPI programs; the records are then in folder. Returns its status.
- */
+/* Runs the command with the profiler preloaded; the ranks leave their records in `folder`. Returns the
+ * exit status. */
 int prof_run(char **command, const char *folder);
-/* A folder of our own for records; false with a message. */
+/* Makes a temporary folder for records; false after a message. */
 bool prof_folder_make(char *out, size_t size);
 void prof_folder_remove(const char *folder);
 

@@ -78,7 +78,7 @@ void prof_chart_ranks(const struct prof_job *job, FILE *out)
     for (int r = 0; r < job->size; r++) {
         if (!job->ranks[r].has_record)
             continue;
-        /* If there are many ranks, bars are drawn for ranks at equal distances. */
+        /* With many ranks, draw bars of ranks at equal distances. */
         if (seen++ * shown / job->nrecords == drawn && drawn < shown) {
             rank_bar(out, job, r);
             drawn++;
@@ -154,7 +154,7 @@ void prof_chart_sizes(const struct prof_job *job, FILE *out)
 struct cells {
     int n, ranks; /* cells in a row, ranks in a cell */
     struct prof_traffic *sum;
-    double least, most; /* bytes of a cell that has any */
+    double least, most; /* smallest and largest bytes of a cell that is not empty */
 };
 
 static bool gather_cells(const struct prof_job *job, struct cells *c)
@@ -186,7 +186,7 @@ static void ranks_text(const struct prof_job *job, const struct cells *c, int i,
     snprintf(out, PROF_TEXT, low == high ? "%d" : "%d-%d", low, high);
 }
 
-/* From faint to full, by the logarithm of the bytes; empty messages are faint too. */
+/* Returns the opacity of a cell, by the logarithm of its bytes; cells with only empty messages are faint. */
 static double chart_cell_strength(const struct cells *c, double bytes)
 {
     if (bytes <= 0)

@@ -1,4 +1,4 @@
-/* prof_format.c: the words and numbers that the text and the HTML report share.
+/* prof_format.c: formats the texts and numbers that the text and the HTML report share.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <signal.h>
@@ -57,7 +57,7 @@ const char *prof_date(const struct prof_job *job, char out[PROF_TEXT_LONG])
     return out;
 }
 
-/* Ended from outside, by the launcher or the user; everything else is a crash. */
+/* True if the launcher or the user sends this signal; any other signal is a crash. */
 static bool format_is_external_signal(int signal_number)
 {
     return signal_number == SIGTERM || signal_number == SIGINT || signal_number == SIGHUP;

@@ -1,5 +1,5 @@
-/* prof_html.c: the report as one page: tables here, charts in prof_charts.c. Nothing is loaded from
- * elsewhere, and colours follow the reader's choice of light or dark.
+/* prof_html.c: writes the report as one HTML page: tiles and ranks here, charts in prof_charts.c. The page
+ * loads nothing, and its colours follow the reader's light or dark setting.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>

@@ -43,7 +43,7 @@ static void html_fact(FILE *out, const char *name, const char *value)
     fputc('\n', out);
 }
 
-/* "north (ranks 0-3), south (4 ranks)": the first ranks of nodes are known by their own number. */
+/* Lists the hosts with their number of ranks: "north (4 ranks), south (4 ranks)". */
 static void hosts_text(const struct prof_job *job, char *text, size_t size)
 {
     size_t used = 0;

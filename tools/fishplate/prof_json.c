@@ -1,4 +1,4 @@
-/* prof_json.c: the report for programs. Times are in seconds, shares in percent.
+/* prof_json.c: writes the report as JSON. Times are in seconds, shares in percent.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/json.h"
@@ -50,7 +50,7 @@ static void put_sizes(struct json *j, const char *key, const struct prof_classes
     json_end(j);
 }
 
-/* Calls that start or do an operation: none of a missing peer (MPI_PROC_NULL). */
+/* Writes the operations of a rank by function; calls to MPI_PROC_NULL are not operations. */
 static void put_rank_calls(struct json *j, const struct prof_job *job, int rank)
 {
     json_object(j, "operations");
@@ -106,7 +106,7 @@ static void put_peers(struct json *j, const struct prof_job *job)
 
 static void put_carried(struct json *j, const struct prof_job *job)
 {
-    json_array(j, "carried"); /* by the library, collectives among it */
+    json_array(j, "carried"); /* messages that the library sent, including those of collectives */
     for (size_t i = 0; i < job->ncarried; i++) {
         json_record(j, NULL, "from=%d to=%d messages=%lld bytes=%lld", job->carried[i].from,
                     job->carried[i].to, (long long)job->carried[i].messages,

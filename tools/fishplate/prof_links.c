@@ -1,4 +1,4 @@
-/* prof_links.c: the links of a profiled job, the slowest first: from the lines of the records to a table in each form.
+/* prof_links.c: the links of a profiled job: parses, judges and prints them, the slowest first.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 
 enum { FEW_LINKS = 8, JSON_LINKS = 100 };
 
-/* "PEER WHICH MESSAGES BYTES NS BEST", the numbers of the variable net_links. */
+/* Parses "PEER WHICH MESSAGES BYTES NS BEST", the numbers of the MPI_T variable net_links. */
 bool prof_link_read(const struct prof_job *job, int rank, const char *rest, struct link_seen *out)
 {
     uint64_t peer, which, best;
@@ -20,20 +20,21 @@ bool prof_link_read(const struct prof_job *job, int rank, const char *rest, stru
                &l.messages, &l.bytes, &l.ns, &best) != 6)
         return false;
     const bool out_of = which >> 8 & 1;
-    if (peer >= (uint64_t)job->size) { /* a rank of another job: not compared */
+    if (peer >= (uint64_t)job->size) { /* links to ranks of another job are ignored */
         out->messages = 0;
         return true;
     }
     l.from = out_of ? rank : (int)peer;
     l.to = out_of ? (int)peer : rank;
     l.rail = (int)(which & 0xff);
-    l.kind = (unsigned)(which >> 16) << 1 | (which >> 9 & 1); /* range of sizes; within a node */
+    /* size class of the messages; lowest bit: within a node */
+    l.kind = (unsigned)(which >> 16) << 1 | (which >> 9 & 1);
     l.best = (double)best * 1e-9 / 65536;
     *out = l;
     return true;
 }
 
-/* Once all ranks and their nodes are known. */
+/* Merges and judges the links. Called when all ranks and their nodes are known. */
 void prof_links_sum_up(struct prof_job *job)
 {
     for (size_t i = 0; i < job->nlinks; i++) {
@@ -47,7 +48,7 @@ void prof_links_sum_up(struct prof_job *job)
     job->slow_links = links_judge(job->links, job->nlinks);
 }
 
-/* Host of the end that all slow links share, or NULL. */
+/* Returns the host that all slow links have in common, or NULL. */
 static const char *slow_host(const struct prof_job *job)
 {
     const int end = links_find_slow_node(job->links, job->nlinks);
@@ -77,7 +78,7 @@ void prof_links_sentence(const struct prof_job *job, char *out, size_t size)
                  l->from, job->ranks[l->from].host, l->to, job->ranks[l->to].host, rate, others);
 }
 
-/* Cost of the slow links per rank: the extra time compared with moving their bytes over one of the other
+/* Returns the mean cost per rank in seconds: the extra time compared with moving the bytes over the other
  * links. */
 double prof_links_cost(const struct prof_job *job)
 {
@@ -119,7 +120,7 @@ void prof_report_links(const struct prof_job *job, struct report *r)
         report_cell(r, NULL, "%s", prof_bytes((double)l->bytes, text));
         report_cell(r, NULL, "%s/s", prof_bytes(l->rate, text));
         report_cell(r, NULL, l->others > 0 ? "%s/s" : "-", prof_bytes(l->others, text));
-        if (l->times >= 1) /* the other links are faster than the reference */
+        if (l->times >= 1) /* no factor for links that are faster than the others */
             report_cell(r, NULL, "%.1f", l->times);
         else
             report_cell(r, NULL, "-");

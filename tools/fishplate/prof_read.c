@@ -1,4 +1,4 @@
-/* prof_read.c: parses records written by tools/prof and adds them up to jobs.
+/* prof_read.c: parses records written by tools/prof and sums them up by job.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #include "prof.h"
 
-/* A record of a few bytes can claim much memory and time, therefore each claim has a limit. CELLS_MAX:
+/* Limits of the numbers in a record: a short invalid record must not cause huge allocations. CELLS_MAX:
  * functions times ranks of a job. */
 enum {
     RANKS_MAX = 1 << 20,
@@ -25,12 +25,12 @@ struct reader {
     struct prof_rank *rank;
     char name[256];
     int number;  /* number of the rank */
-    bool inside; /* a record begun and not ended */
+    bool inside; /* inside a record: its end line has not been read */
 };
 
 static void *array_grow(void *array, size_t n, size_t size)
 {
-    if (n & (n - 1)) /* doubles whenever n is a power of two */
+    if (n & (n - 1)) /* the capacity doubles when n is a power of two */
         return array;
     void *more = realloc(array, (n ? 2 * n : 1) * size);
     if (!more) {
@@ -50,7 +50,7 @@ static void *array_allocate(size_t n, size_t size)
     return made;
 }
 
-/* `rank 2 4`: after `job`, so that the job can be found or made. */
+/* Handles `rank 2 4` (rank, size): finds or creates the job named by the preceding `job` line. */
 static bool begin_rank(struct reader *r, const char *rest)
 {
     int rank, size;
@@ -78,7 +78,7 @@ static bool begin_rank(struct reader *r, const char *rest)
     return true;
 }
 
-/* NULL: more than any job calls. */
+/* Finds or adds a function; NULL if there are too many. */
 static struct prof_function *read_find_function(struct prof_job *job, const char *name)
 {
     for (size_t i = 0; i < job->nfunctions; i++)
@@ -207,7 +207,7 @@ static bool read_cut(struct prof_rank *rank, const char *rest)
     return true;
 }
 
-/* Facts about the job. All ranks report them; the first report counts. */
+/* Reads a fact about the job; every rank reports it. */
 static bool read_about(struct reader *r, const char *word, const char *rest)
 {
     struct prof_job *job = r->job;
@@ -416,7 +416,7 @@ static int prof_read_compare_by_host(const void *a, const void *b)
     return order ? order : p->rank - q->rank;
 }
 
-/* A node is called by its first rank. */
+/* Assigns nodes: ranks with the same host name form a node, identified by its first rank. */
 static void find_nodes(struct prof_job *job)
 {
     struct placed *all = array_allocate((size_t)job->nrecords, sizeof(*all));
@@ -434,7 +434,7 @@ static void find_nodes(struct prof_job *job)
     free(all);
 }
 
-/* Below 2 KiB, 16 KiB, 1 MiB, and above: bins 0 to 11, 12 to 14, 15 to 20, the rest. */
+/* Counts messages below 2 KiB, 16 KiB, 1 MiB, and above: bins 0 to 11, 12 to 14, 15 to 20, the rest. */
 struct prof_classes prof_classify(const struct prof_bin *bins)
 {
     struct prof_classes c = {0};
@@ -455,13 +455,14 @@ void prof_job_sum_up(struct prof_job *job)
     find_nodes(job);
     for (int r = 0; r < job->size; r++) {
         struct prof_rank *rank = &job->ranks[r];
-        if (!rank->has_record) /* a record may claim a million ranks: their memory stays untouched */
+        /* do not touch the memory of the other ranks: an invalid record may claim a million of them */
+        if (!rank->has_record)
             continue;
         double known = 0;
         for (int k = 0; k < PROF_OTHER; k++)
             known += rank->kinds[k];
-        /* Time of calls made in a callback counts for the called function and for the call that invoked the
-         * callback. */
+        /* PROF_OTHER is the remainder: a call made in a callback counts for its own function and for the
+         * call that invoked the callback. */
         rank->kinds[PROF_OTHER] = rank->mpi > known ? rank->mpi - known : 0;
         job->on += rank->on;
         job->mpi += rank->mpi;

@@ -1,5 +1,5 @@
-/* prof_run.c: runs a command with the profiler preloaded into its processes, and keeps the folder that they
- * leave their records in.
+/* prof_run.c: runs a command with the profiler preloaded into its processes, and manages the folder of their
+ * records.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
@@ -47,8 +47,8 @@ void prof_folder_remove(const char *folder)
     rmdir(folder);
 }
 
-/* The profiler is installed next to the library. LD_PRELOAD has no quoting: a path with a blank or colon is
- * reached through a link in our folder. */
+/* Finds the profiler, which is installed next to the library. LD_PRELOAD has no quoting: a path with a
+ * blank or colon is replaced by a symbolic link in `folder`. */
 static bool find_library(const char *folder, char *out, size_t size)
 {
     Dl_info where;
@@ -80,7 +80,7 @@ static bool find_library(const char *folder, char *out, size_t size)
     return true;
 }
 
-/* Libraries already preloaded stay first: a sanitizer's library must be the first. */
+/* Sets LD_PRELOAD. Libraries already preloaded come first: a sanitizer's library must be the first. */
 static void set_environment(const char *library, const char *folder)
 {
     const char *before = getenv("LD_PRELOAD");
@@ -93,7 +93,7 @@ static void set_environment(const char *library, const char *folder)
     }
     setenv("LD_PRELOAD", both ? both : library, 1);
     setenv("FISHPLATE_PROF", folder, 1);
-    unsetenv("LD_BIND_NOW"); /* programs without MPI have no PMPI functions to bind to */
+    unsetenv("LD_BIND_NOW"); /* with LD_BIND_NOW the profiler could not be loaded into programs without MPI */
     free(both);
 }
 
@@ -103,7 +103,7 @@ static void prof_forward_signal(int signal_number)
         kill((pid_t)child, signal_number);
 }
 
-/* Interrupts from the keyboard reach the command too; it decides. Others are passed on to it. */
+/* Ignores SIGINT and SIGQUIT, which the keyboard sends to the command too; forwards SIGTERM and SIGHUP. */
 static void install_signal_handlers(struct sigaction old[2])
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN},

@@ -1,4 +1,4 @@
-/* prof_sites.c: the lines of the program that call MPI, by what they cost; and how many processors the ranks of a machine share.
+/* prof_sites.c: the call sites of MPI functions by cost, and the processors that ranks share.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 
 enum { SITES_MAX = 1 << 14, MACHINES_MAX = 1 << 16 };
 
-/* Fortran programs call MPI through the bindings, whose own line is of no use. */
+/* True for the Fortran bindings: call sites inside them say nothing about the program. */
 static bool is_binding(const char *path)
 {
     return strstr(path, "libmpifort") != NULL;
@@ -63,7 +63,7 @@ static struct prof_machine *find_machine(struct prof_job *job, const char *id, c
     return m;
 }
 
-/* "BOOT-ID 0-3 8-11" */
+/* Parses "BOOT-ID 0-3 8-11": the machine and the processors of a rank. */
 bool prof_processors_read(struct prof_job *job, const char *host, const char *rest)
 {
     const unsigned word = 8 * sizeof(unsigned long);

@@ -1,4 +1,4 @@
-/* prof_tables.c: the tables of the report, for a terminal and for the page alike.
+/* prof_tables.c: writes the tables of the report, for text and HTML alike.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -31,7 +31,7 @@ static void cell_name(struct report *r, const struct prof_function *f)
     report_cell(r, NULL, "%" PRIu64, f->all.calls);
 }
 
-/* The page has a bar in the colour of the function's kind beside the number. */
+/* Writes a share; HTML adds a bar in the colour of the function's kind. */
 static void cell_share(struct report *r, const struct prof_function *f, double share)
 {
     if (f->startup)
@@ -111,7 +111,7 @@ static void row_waiting(struct report *r, const struct prof_job *job, const stru
     cell_seconds(r, (double)f->all.ns_max * 1e-9);
 }
 
-/* A section with a row for each function that belongs to it. */
+/* A section with a row for each function that `belongs` accepts. */
 struct function_table {
     const char *title, *about;
     bool (*belongs)(const struct prof_function *f);

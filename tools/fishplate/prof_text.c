@@ -1,4 +1,4 @@
-/* prof_text.c: the report for a terminal.
+/* prof_text.c: writes the report as text for a terminal.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -43,7 +43,7 @@ static void write_head(const struct prof_job *job, FILE *out)
     fprintf(out, "\n");
 }
 
-/* Prints the findings before all tables. */
+/* Prints the findings; they precede all tables. */
 static void write_verdict(const struct prof_job *job, FILE *out)
 {
     struct prof_verdict v;
@@ -112,7 +112,7 @@ static int prof_text_compare_by_bytes(const void *a, const void *b)
     return p->from != q->from ? p->from - q->from : p->to - q->to;
 }
 
-/* Too many ranks for a table: the pairs that moved most. */
+/* Prints the pairs of ranks that moved most, if there are too many ranks for a matrix. */
 static void write_pairs(const struct prof_job *job, bool all, FILE *out)
 {
     char text[PROF_TEXT];
@@ -151,7 +151,7 @@ static void write_peers(const struct prof_job *job, bool all, FILE *out)
     write_matrix(job, job->pairs, job->npairs, true, out);
 }
 
-/* Messages that the library itself sent, if it reports them. */
+/* Prints the messages that the library itself sent, if the record contains them. */
 static void write_carried(const struct prof_job *job, FILE *out)
 {
     if (!job->ncarried || job->size > MATRIX_MAX)

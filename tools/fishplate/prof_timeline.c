@@ -1,5 +1,5 @@
-/* prof_timeline.c: the calls of all ranks as a trace that Perfetto and Chrome draw: a process for each host, a track for each
- * rank. Format: "Trace Event Format", complete events, microseconds.
+/* prof_timeline.c: writes the calls of all ranks as a trace for Perfetto and Chrome: a process for each host,
+ * a track for each thread of a rank. Format: "Trace Event Format", complete events, microseconds.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -9,9 +9,9 @@
 #include "cli/json.h"
 #include "prof.h"
 
-enum { THREADS = 64 }; /* tracks that a rank can have */
+enum { THREADS = 64 }; /* tracks per rank, one for each thread */
 
-/* `timeline WALL_NS DROPPED`. */
+/* Parses `timeline WALL_NS DROPPED`. */
 bool prof_timeline_read(struct prof_job *job, struct prof_rank *rank, const char *rest)
 {
     uint64_t dropped;
@@ -21,7 +21,7 @@ bool prof_timeline_read(struct prof_job *job, struct prof_rank *rank, const char
     return true;
 }
 
-/* `event NAME START_NS NS THREAD`, and of calls that move data ` TO FROM BYTES_OUT BYTES_IN`. */
+/* Parses `event NAME START_NS NS THREAD`, and ` TO FROM BYTES_OUT BYTES_IN` if the call moves data. */
 bool prof_event_read(struct prof_event *out, const char *rest, char name[64])
 {
     const int64_t most = (int64_t)1 << 60;
@@ -43,13 +43,13 @@ static int64_t find_earliest_start(const struct prof_job *job)
     return first == INT64_MAX ? 0 : first;
 }
 
-/* From 1: to Perfetto, thread 0 is the idle thread of a processor. */
+/* Numbers tracks from 1: to Perfetto, thread 0 is the idle thread of a processor. */
 static int timeline_track_number(int rank, int thread)
 {
     return rank * THREADS + (thread - 1) % THREADS + 1;
 }
 
-/* Names of processes and tracks, and their order. */
+/* Writes a metadata event: the name or the position of a process or track. */
 static void timeline_name_track(struct json *j, const char *what, int pid, int tid, const char *key,
                                 const char *text, int number)
 {

@@ -1,5 +1,5 @@
-/* prof_verdict.c: prints findings as sentences, the most expensive first. A finding must cost at least a
- * twentieth of the recorded time, so that a healthy program gets none.
+/* prof_verdict.c: derives findings as sentences, the most expensive first. A finding must cost at least a
+ * twentieth of the recorded time, so that a healthy program has none.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -9,9 +9,10 @@
 
 #include "prof.h"
 
-static const double relevant_share = 0.05; /* of the recorded time: smaller costs are no finding */
-static const double mostly_one_rank = 0.5; /* of all waiting: from this share on one rank is named */
-static const double shortest = 1e-3;       /* seconds: shorter waits belong to the start of the job */
+static const double relevant_share = 0.05; /* smallest cost of a finding, as a share of the recorded time */
+/* smallest share of the waiting for which one late rank is named */
+static const double mostly_one_rank = 0.5;
+static const double shortest = 1e-3; /* seconds; shorter waits belong to the start of the job */
 
 static bool verdict_is_relevant(double seconds, double recorded)
 {
@@ -32,7 +33,7 @@ static void verdict_add(struct prof_verdict *v, double seconds, const char *form
     va_end(args);
 }
 
-/* The function in which ranks wait most for others. */
+/* Returns the collective function in which ranks wait longest for others. */
 static const struct prof_function *find_longest_wait(const struct prof_job *job)
 {
     const struct prof_function *worst = NULL;
@@ -42,7 +43,7 @@ static const struct prof_function *find_longest_wait(const struct prof_job *job)
     return worst;
 }
 
-/* Times of ranks that share processors are also times of others' turns. */
+/* Reports ranks that share processors: their times include the turns of other ranks. */
 static void judge_shared_processors(const struct prof_job *job, double recorded, struct prof_verdict *v)
 {
     for (size_t i = 0; i < job->nmachines; i++) {
@@ -83,7 +84,7 @@ static void judge_late_rank(const struct prof_job *job, double recorded, struct 
             wait, f->name, prof_find_function_site(job, f, site));
 }
 
-/* Time in calls that wait for messages. */
+/* Reports time in calls that wait for messages. */
 static void judge_message_waits(const struct prof_job *job, double recorded, struct prof_verdict *v)
 {
     const struct prof_function *worst = NULL;

@@ -11,7 +11,7 @@
 
 enum { GROUPS_MAX = 1 << 16 };
 
-/* "CALLS WIDTH GROUPS NS NS ...". */
+/* Parses "CALLS WIDTH GROUPS NS NS ...". */
 bool prof_waits_read(struct prof_series *s, const char *rest)
 {
     int used = 0;
@@ -37,7 +37,7 @@ bool prof_waits_read(struct prof_series *s, const char *rest)
     return made.seconds != NULL;
 }
 
-/* Puts neighbouring groups together until they have this width. */
+/* Merges neighbouring groups until each has `width` calls. */
 static void series_merge_groups(struct prof_series *s, uint64_t width)
 {
     while (s->width < width) {
@@ -49,7 +49,8 @@ static void series_merge_groups(struct prof_series *s, uint64_t width)
     }
 }
 
-/* Makes the series of all ranks comparable; the number of groups that all have, 0 when some rank has none. */
+/* Merges groups until the series of all ranks have the same width. Returns the number of groups that all
+ * ranks have; 0 if some rank has no series. */
 static uint64_t waits_align_series(const struct prof_job *job, struct prof_function *f)
 {
     uint64_t width = 1, groups = UINT64_MAX;
@@ -110,7 +111,7 @@ void prof_waits_sum_up(struct prof_job *job)
                 f->late = r;
         }
         f->late_share = f->waiting > 0 ? blame[f->late] / f->waiting : 0;
-        f->waiting /= job->nrecords; /* mean of all ranks */
+        f->waiting /= job->nrecords; /* mean over all ranks */
         job->waiting += f->waiting;
         job->moving += f->moving;
     }

@@ -23,7 +23,7 @@ void report_section_end(struct report *r)
         html_section_end(r->out);
 }
 
-/* Columns of width 0 exist in HTML only. */
+/* True if the column is printed; columns of width 0 exist in HTML only. */
 static bool is_shown(const struct report *r, const struct report_column *c)
 {
     return r->html || c->width != 0;

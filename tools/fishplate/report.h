@@ -1,5 +1,5 @@
-/* report.h: sections with a table, each written once and printed for a terminal or as HTML. Either form may
- * have parts that the other lacks: a bar has no text.
+/* report.h: sections with a table, each described once and printed as text or as HTML. Some parts exist in
+ * one format only, such as bars in HTML.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TOOLS_REPORT_H
@@ -20,22 +20,22 @@ struct report {
     int at;                              /* column of the next cell */
 };
 
-/* A title, and a sentence about the section. */
+/* Begins a section with a title and a sentence about it. */
 void report_section(struct report *r, const char *title, const char *about);
 void report_section_end(struct report *r);
 
-/* The columns end with a name of NULL. A row is ended by its last cell. */
+/* Begins a table. The columns end with a NULL name; the last cell of a row ends the row. */
 void report_table(struct report *r, const struct report_column *columns);
 void report_table_end(struct report *r);
 
-/* The next cell. HTML gets the style (NULL: none) as class. */
+/* Writes the next cell. In HTML `style` (NULL: none) is its class. */
 void report_cell(struct report *r, const char *style, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* A cell of HTML tags of the caller, without a column in text. */
+/* Writes a cell of HTML from the caller; the text report omits it. */
 void report_cell_html(struct report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A paragraph, or an indented line. */
+/* Writes a paragraph (HTML) or an indented line (text). */
 void report_line(struct report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

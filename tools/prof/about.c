@@ -17,9 +17,9 @@ enum { CPUS_MAX = 8192 };
 
 extern char **environ;
 
-static char *about; /* prepared in MPI_Init: a process that is about to die cannot query MPI */
+static char *about; /* formatted in MPI_Init: a process that is about to die cannot query MPI */
 
-/* The settings of the environment that the library knows. */
+/* Writes the environment variables that are settings of the library. */
 static void put_settings(FILE *out)
 {
     static const char prefix[] = "FISHPLATE_";
@@ -36,7 +36,7 @@ static void put_settings(FILE *out)
     }
 }
 
-/* A variable of the library, allocated, with its number of elements; NULL when there is none. */
+/* Reads a performance variable of the library, allocated, with its number of elements; NULL: none. */
 static void *about_read_variable(const char *name, int class, size_t size, int *count)
 {
     MPI_T_pvar_session session;
@@ -67,7 +67,8 @@ static void put_first_line(FILE *out, const char *path)
     fprintf(out, "%s", line[0] ? line : "-");
 }
 
-/* Writes the machine and those of its processors that this process may use. Virtual nodes share one machine. */
+/* Writes the boot ID, which identifies the machine of several virtual nodes, and the processors that this
+ * process may use. */
 static void put_processors(FILE *out)
 {
     static unsigned long mask[CPUS_MAX / (8 * sizeof(unsigned long))];
@@ -116,7 +117,8 @@ void prof_about_put(FILE *out)
         fputs(about, out);
 }
 
-/* Speed of large messages: six numbers per link and size range, as described by the variable net_links. */
+/* Writes the speed of large messages: six numbers per link and size class, as described by the variable
+ * net_links. */
 static void put_links(FILE *out)
 {
     enum { WORDS = 6 };

@@ -1,13 +1,12 @@
-/* buffers.c: the addresses of buffers that were used before: an open hash that doubles up to a limit. When it
- * is full, new addresses are not remembered (counted as dropped), so that the reuse rate is then a lower
- * bound.
+/* buffers.c: remembers the addresses of used buffers in an open hash table that doubles up to a limit. When
+ * the table is full, new addresses are only counted as dropped; the reuse rate is then a lower bound.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
 #include "prof.h"
 
-enum { FIRST_SLOTS = 1 << 10, LAST_SLOTS = 1 << 18 }; /* at most 2 MiB a process */
+enum { FIRST_SLOTS = 1 << 10, LAST_SLOTS = 1 << 18 }; /* at most 2 MiB per process */
 
 static uintptr_t *slots; /* 0: free */
 static size_t nslots, used;
@@ -20,7 +19,8 @@ static uintptr_t *buffers_find_slot(uintptr_t *table, size_t n, uintptr_t key)
     return &table[i];
 }
 
-/* At most three quarters full, so that a search is short. */
+/* Makes room for one more address; keeps the table at most three quarters full, so that searches are
+ * short. */
 static bool grow_table(void)
 {
     if (used < nslots - nslots / 4 && nslots)

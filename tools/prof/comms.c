@@ -1,6 +1,5 @@
-/* comms.c: per communicator its size, neighbours, and the world rank of each rank. Read once and cached until
- * the communicator is freed. A program may not free a communicator during a call on it, so cached data stay
- * valid during the call.
+/* comms.c: caches the size, the neighbours and the world ranks of each communicator until it is freed. A
+ * program may not free a communicator during a call on it, so cached data stay valid during the call.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -12,10 +11,10 @@ enum { BUCKETS = 64 };
 struct facts {
     struct facts *next;
     MPI_Comm comm;
-    int rank, size, remote; /* remote: of the other group, or of the own one */
-    int in, out;            /* neighbours */
+    int rank, size, remote; /* remote: size of the remote group; without one, size of the group */
+    int in, out;            /* number of neighbours in the topology */
     bool inter;
-    int *world; /* world rank of each peer; NULL: the same number */
+    int *world; /* world rank of each peer; NULL: the same numbers */
 };
 
 static struct facts *table[BUCKETS];
@@ -50,7 +49,7 @@ static void comms_query_neighbours(struct facts *f)
     }
 }
 
-/* NULL when the peers have the same numbers as in the world. */
+/* Returns the world ranks of the peers; NULL if they are the same numbers. */
 static int *comms_translate_ranks(const struct facts *f)
 {
     MPI_Group group;
@@ -124,7 +123,7 @@ static const struct facts *comms_get_facts(MPI_Comm comm)
     }
     f = *at;
     prof_unlock(locked);
-    free_comm_facts(found); /* another thread was faster */
+    free_comm_facts(found); /* another thread inserted the communicator first */
     return f;
 }
 
@@ -164,7 +163,8 @@ int prof_out_degree(MPI_Comm comm)
     return comms_get_facts(comm)->out;
 }
 
-/* Between two groups the root is alone on its side; inside one group it takes part like all others. */
+/* True if this rank has the role in a rooted collective. In an intercommunicator only the root is
+ * PROF_ROOT; in an intracommunicator the root is a leaf as well. */
 bool prof_has_role(MPI_Comm comm, int root, int role)
 {
     const struct facts *f = comms_get_facts(comm);

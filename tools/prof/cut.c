@@ -1,7 +1,7 @@
-/* cut.c: writes the record of a rank that a signal ends: its own crash, or a signal of the launcher (a
- * timeout, another rank's crash); the record names the interrupted call. The file is opened in MPI_Init with
- * a buffer of its own, because a signal handler must not allocate. A signal that the program handles is left
- * to the program.
+/* cut.c: writes the record of a rank that a signal ends: its own crash, or a signal of the launcher (after a
+ * timeout or another rank's crash); the record names the interrupted call. The file is opened in MPI_Init
+ * with a buffer of its own, because a signal handler must not allocate. Except for crashes, a signal that the
+ * program handles is not caught.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -13,17 +13,17 @@
 
 #include "prof.h"
 
-/* Crashes of its own, and being ended from outside. */
+/* Crashes of the process (the first CRASHES), then signals from the launcher, the user or the kernel. */
 static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTERM, SIGINT, SIGHUP, SIGXCPU};
 enum { SIGNALS = sizeof(fatal) / sizeof(fatal[0]), CRASHES = 5 };
 
 static FILE *out;
 static char path[4096], buffer[1 << 16];
-static struct sigaction before[SIGNALS]; /* handlers that were installed before, called after ours */
+static struct sigaction before[SIGNALS]; /* previous handlers, restored before the signal is repeated */
 static bool taken[SIGNALS];
 
-/* Returning repeats the fault, so that the previous handler receives it unchanged. Other signals are sent
- * again. */
+/* Writes the record and restores the previous handler. Returning repeats a fault, so that the previous
+ * handler receives it unchanged; other signals are raised again. */
 static void cut_on_signal(int number, siginfo_t *info, void *context)
 {
     (void)context;
@@ -38,7 +38,8 @@ static void cut_on_signal(int number, siginfo_t *info, void *context)
         raise(number);
 }
 
-/* The library's own crash handler runs after this one. Signals that the program handles itself do not end it. */
+/* Installs the handlers. Crash signals are caught even if the library or the program handles them, because
+ * that handler runs afterwards; other signals only if they are not handled. */
 static void cut_catch_signals(void)
 {
     for (int i = 0; i < SIGNALS; i++) {
@@ -59,7 +60,7 @@ void prof_cut_begin(void)
     snprintf(path, sizeof(path), "%s/cut-%d-%d.txt", folder, prof.rank, prof.pid);
     out = fopen(path, "we");
     if (!out)
-        return; /* on another machine, for example */
+        return; /* the folder does not exist, for example on another machine */
     setvbuf(out, buffer, _IOFBF, sizeof(buffer));
     cut_catch_signals();
 }

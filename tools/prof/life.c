@@ -1,5 +1,5 @@
-/* life.c: from the start of MPI to its end: the world's record is gathered in MPI_Finalize; a program that
- * uses sessions only, ends without MPI_Finalize or aborts leaves one record a process.
+/* life.c: starts and ends the recording. In MPI_Finalize rank 0 gathers the records of all ranks; a program
+ * that uses only sessions, ends without MPI_Finalize or aborts leaves one record per process.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
@@ -15,7 +15,7 @@ struct session {
     MPI_Session handle;
 };
 
-/* Several threads may open and close sessions at once. */
+/* Protects the list of sessions: several threads may open and close sessions at once. */
 static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;
 static struct session *sessions;
 static MPI_Session lender =
@@ -83,7 +83,7 @@ void prof_world_ends(void)
     if (!world || prof.shipped)
         return;
     life_end_profiling();
-    prof.calls[CALL_Finalize].calls += prof.on; /* its end cannot be observed */
+    prof.calls[CALL_Finalize].calls += prof.on; /* MPI_Finalize itself: its end cannot be observed */
     prof_ship_gathered();
     PROF_SET(prof.shipped, true);
     prof_cut_end();
@@ -92,7 +92,7 @@ void prof_world_ends(void)
     world = false;
 }
 
-/* Every session knows the world's processes. */
+/* Takes the group of MPI_COMM_WORLD from a session: mpi://WORLD is a process set of every session. */
 static void get_group_from_session(MPI_Session from)
 {
     MPI_Group taken;
@@ -112,7 +112,7 @@ void prof_session_begins(MPI_Session session)
     pthread_mutex_lock(&life);
     *s = (struct session){.next = sessions, .handle = session};
     sessions = s;
-    prof.threaded = true; /* unless it requests less, a session's threads may call MPI concurrently */
+    prof.threaded = true; /* the threads of a session may call MPI concurrently */
     if (group == MPI_GROUP_NULL)
         get_group_from_session(session);
     if (group != MPI_GROUP_NULL)

@@ -10,9 +10,10 @@
 #include "api/inside.h"
 #include "prof.h"
 
-/* Predefined datatypes never change and have small handles in the standard ABI. */
+/* Cache of the sizes of predefined datatypes, which never change and have small handles in the standard
+ * ABI. */
 enum { KNOWN_TYPES = 1024 };
-static int32_t known_size[KNOWN_TYPES]; /* size + 1; 0: not read yet. A race writes the same value twice. */
+static int32_t known_size[KNOWN_TYPES]; /* size + 1; 0: not read yet. Racing threads write the same value. */
 
 static uint64_t type_size(MPI_Datatype type)
 {
@@ -30,7 +31,7 @@ static uint64_t type_size(MPI_Datatype type)
     return (uint64_t)size;
 }
 
-/* A type with absolute addresses carries its buffer's place itself. */
+/* Returns the address of the data; for MPI_BOTTOM the datatype contains the absolute address. */
 static const void *note_data_address(const void *at, MPI_Datatype type)
 {
     MPI_Count lb = 0, extent;
@@ -85,7 +86,8 @@ struct prof_block prof_typed_blocks_c(const void *at, const MPI_Count *counts, c
     return all;
 }
 
-/* The library's table, or NULL: the program uses another library, or another version of this one. */
+/* Returns the library's table; NULL if the program uses another MPI library or another version of this
+ * one. */
 static const struct fishplate_inside *find_library(void)
 {
     const struct fishplate_inside *(*inside)(void);
@@ -96,7 +98,7 @@ static const struct fishplate_inside *find_library(void)
                : NULL;
 }
 
-/* Queried from the library; without it memory counts as host memory. */
+/* Returns the kind of memory, as the library classifies it; host memory if the library cannot be queried. */
 static int memory_kind(const void *address)
 {
     static const struct fishplate_inside *library;
@@ -109,7 +111,8 @@ static int memory_kind(const void *address)
     return kind >= 0 && kind < PROF_MEMORY_KINDS ? kind : 0;
 }
 
-/* [Liu04 9.2.4]: the share of accesses that are to buffers used before, plain and weighted by size. */
+/* Counts an access for the reuse rate: the share of accesses to buffers used before, also weighted by size
+ * [Liu04 9.2.4]. */
 static void access_buffer(const struct prof_block *b)
 {
     if (!b->given || b->bytes == 0)
@@ -171,7 +174,7 @@ void prof_record_transfer(const struct prof_op *op)
     prof_unlock(locked);
 }
 
-/* Persistent operations by request handle. */
+/* Hash table of persistent operations by request handle. */
 enum { BUCKETS = 256 };
 struct kept {
     struct kept *next;
@@ -195,7 +198,7 @@ void prof_store_request(MPI_Request request, const struct prof_op *op)
         return;
     bool locked = prof_lock();
     struct kept **at = note_find_request(request);
-    if (*at) { /* the old one ended unseen */
+    if (*at) { /* the handle was reused: the previous request was freed without notice */
         free(made);
         made = *at;
     } else {

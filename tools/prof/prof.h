@@ -16,7 +16,7 @@
 
 #define PROF_API __attribute__((visibility("default")))
 
-/* Kinds of time that a function is spent on. */
+/* Kinds of MPI functions, by which the report divides the time in MPI. */
 enum prof_kind { PROF_P2P, PROF_WAIT, PROF_COLL, PROF_RMA, PROF_IO, PROF_OTHER };
 
 struct prof_function {
@@ -31,7 +31,7 @@ struct prof_stat {
     uint64_t sized, bytes; /* operations whose size is known, and the sum of their sizes */
 };
 
-/* Sizes by powers of two: bin 0 is nothing, bin b is 2^(b-1) to 2^b - 1 bytes. */
+/* Histogram of sizes: bin 0 counts 0 bytes, bin b counts 2^(b-1) to 2^b - 1 bytes. */
 enum { PROF_BINS = 64 };
 struct prof_bin {
     uint64_t count, bytes;
@@ -49,19 +49,23 @@ struct prof_reuse {
 
 struct prof_record {
     struct prof_stat calls[CALLS];
-    struct prof_bin p2p[PROF_BINS], received[PROF_BINS], coll[PROF_BINS]; /* p2p: sent */
-    struct prof_traffic *peers, outside; /* messages sent, by world rank; outside: to none that we know */
+    /* p2p: messages sent; received: their receives */
+    struct prof_bin p2p[PROF_BINS], received[PROF_BINS], coll[PROF_BINS];
+    /* messages sent, by world rank; outside: to ranks outside MPI_COMM_WORLD */
+    struct prof_traffic *peers, outside;
     struct prof_reuse reuse;
     uint64_t memory[PROF_MEMORY_KINDS]; /* bytes of buffers by enum gpu_memory_kind */
-    uint64_t mpi_ticks;                 /* in MPI, calls from inside callbacks not counted twice */
-    uint64_t on_ns;                     /* while recording was on, until on_since */
-    uint64_t on_since;                  /* 0: off, or MPI does not run */
-    bool on;                            /* MPI_Pcontrol */
-    bool running;                       /* between the start and the end of MPI */
-    bool used, shipped;                 /* there is something to write; it was written */
+    /* ticks inside MPI; calls from inside callbacks are not counted twice */
+    uint64_t mpi_ticks;
+    uint64_t on_ns; /* ns during which recording was on, up to on_since */
+    /* clock_ns() when recording was switched on; 0: off, or outside MPI_Init .. MPI_Finalize */
+    uint64_t on_since;
+    bool on;            /* recording is on (MPI_Pcontrol) */
+    bool running;       /* MPI or a session is initialised */
+    bool used, shipped; /* used: a record exists; shipped: it was written */
     bool threaded;
-    bool timeline;       /* every call is kept (timeline.c) */
-    int rank, size, pid; /* in the world */
+    bool timeline;       /* every call is recorded (timeline.c) */
+    int rank, size, pid; /* rank and size of MPI_COMM_WORLD */
     char host[MPI_MAX_PROCESSOR_NAME];
     char *sent_text; /* messages that the library sent to each rank, as lines of the record */
     size_t sent_size;
@@ -69,26 +73,27 @@ struct prof_record {
 };
 extern struct prof_record prof;
 
-/* The switches are read without the lock. */
+/* Access to switches that are read without the lock. */
 #define PROF_GET(field)        __atomic_load_n(&(field), __ATOMIC_RELAXED)
 #define PROF_SET(field, value) __atomic_store_n(&(field), value, __ATOMIC_RELAXED)
 
 /* State of one intercepted call while it is timed. */
 struct prof_span {
-    uint64_t start, spent; /* spent: after prof_end */
+    uint64_t start, spent; /* ticks; `spent` is set by prof_end */
     const void *caller;
     int call;
     bool on, outermost;
 };
 struct prof_span prof_begin_at(int call, const void *caller);
-/* In the body of an intercepted function: the caller is the program's line. */
+/* Called in the body of an intercepted function, so that the return address is the call site in the
+ * program. */
 #define prof_begin(call) prof_begin_at((call), __builtin_return_address(0))
 void prof_end(struct prof_span *span);
 void prof_set_enabled(int level);
-/* The call that this thread is in, or -1, and when it began. */
+/* Returns the index of the call in which this thread is, or -1; *start: ticks at its start. */
 int prof_current_call(uint64_t *start);
 
-/* Data: a buffer and how much it holds. */
+/* A buffer and the bytes of data in it. */
 struct prof_block {
     const void *at;
     uint64_t bytes;
@@ -100,7 +105,7 @@ enum { PROF_OUTSIDE = -1, PROF_NOBODY = -2 };
 struct prof_op {
     int call;
     bool collective;
-    bool replaces; /* one buffer in both roles */
+    bool replaces; /* sends from and receives into one buffer */
     int to, from;  /* world rank, or one of the above */
     struct prof_block send, receive;
 };
@@ -114,12 +119,12 @@ struct prof_block prof_typed_blocks_c(const void *at, const MPI_Count *counts, c
                                       int n);
 
 void prof_record_transfer(const struct prof_op *op);
-/* Persistent operations: kept until freed, noted whenever they start. */
+/* Persistent operations: stored until freed, and counted at every start. */
 void prof_store_request(MPI_Request request, const struct prof_op *op);
 void prof_requests_started(int call, bool on, int count, const MPI_Request *requests);
 void prof_drop_request(const MPI_Request *request);
 
-/* Was this buffer used before? Called with the lock held. */
+/* True if this buffer was used before; remembers it. Called with the lock held. */
 bool prof_buffer_check_seen(const void *at);
 
 /* Roles of a rank in a rooted collective. */
@@ -131,25 +136,26 @@ int prof_in_degree(MPI_Comm comm);
 int prof_out_degree(MPI_Comm comm);
 int prof_world_rank(MPI_Comm comm, int rank);
 void prof_comm_freed(MPI_Comm comm);
-/* The group whose ranks the record is in; taken from the world or, without one, from a session. */
+/* Sets the group of MPI_COMM_WORLD, whose ranks the record uses; obtained from the world model or from a
+ * session. */
 void prof_comm_world(MPI_Group group);
 
-/* collwait.c: a blocking collective call is back. */
+/* Records a blocking collective call that has returned (collwait.c). */
 void prof_collective(const struct prof_span *span, MPI_Comm comm);
 bool prof_is_world(MPI_Comm comm);
 
-/* sites.c: an outermost call is back; with the lock held. */
+/* Records the call site of an outermost call that has returned; called with the lock held (sites.c). */
 void prof_site(const struct prof_span *span);
 void prof_sites_put(FILE *out);
 
-/* timeline.c: an outermost call is back; with the lock held, when prof.timeline. */
+/* Records an outermost call that has returned; called with the lock held, if prof.timeline (timeline.c). */
 void prof_event(const struct prof_span *span);
 /* Adds the moved data to the thread's last event, if that event is this call. */
 void prof_event_add_transfer(const struct prof_op *op);
 void prof_timeline_put(FILE *out);
 
-/* Life */
-bool prof_lock(void); /* true if locked: threads may have started since */
+/* Locking, and the start and end of MPI (time.c, life.c). */
+bool prof_lock(void); /* true if it locked: a second thread may start before prof_unlock */
 void prof_unlock(bool locked);
 void prof_threads(int level);
 void prof_world_begins(void);
@@ -158,19 +164,19 @@ void prof_session_begins(MPI_Session session);
 void prof_session_ends(const MPI_Session *session);
 void prof_on_abort(void);
 
-/* A process that is ended by a signal writes its record first. */
+/* Writes the record of a process before a signal ends it (cut.c). */
 void prof_cut_begin(void);
 void prof_cut_end(void);
 void prof_record_cut(FILE *out, int signal_number);
 
-/* prof_about_begin reads the facts of the run in MPI_Init, prof_about_end the message counts before
- * MPI_Finalize. */
+/* prof_about_begin reads the facts of the run in MPI_Init; prof_about_put_sent writes the message counts
+ * before MPI_Finalize. */
 void prof_about_begin(void);
 void prof_about_put(FILE *out);
 void prof_about_put_sent(FILE *out);
 void prof_collectives_put(FILE *out);
 
-/* The record as text, and where it goes. */
+/* Formats the record as text, and writes it to its file (ship.c). */
 char *prof_format_record(const char *job, size_t *size);
 void prof_ship_gathered(void);
 void prof_ship_own_record(void);

@@ -18,7 +18,8 @@
 
 enum { TAG = 1, NAME_SIZE = 256 };
 
-/* One name for all processes of a job: the launcher's, or else that of the process that started them. */
+/* Makes one name for all processes of a job: the launcher's job name, else the number of the process that
+ * started them. */
 static void job_name(char *out, size_t size)
 {
     const char *job = getenv("FISHPLATE_JOB");
@@ -76,8 +77,8 @@ static void put_record(FILE *out, const char *job)
             u->reused, u->bytes, u->reused_bytes, u->dropped);
 }
 
-/* Runs in a signal handler: allocates nothing and queries nothing. The interrupted call counts up to this
- * moment. */
+/* Runs in a signal handler: allocates no memory and does not query MPI. The interrupted call counts up to
+ * this moment. */
 void prof_record_cut(FILE *out, int signal_number)
 {
     char job[NAME_SIZE];
@@ -121,7 +122,8 @@ char *prof_format_record(const char *job, size_t *size)
     return NULL;
 }
 
-/* In the folder that `fishplate prof` made, or, where that is not to be found, here. */
+/* Opens the record file in the folder that `fishplate prof` made, or in the working directory if that
+ * fails. */
 static FILE *open_file(const char *job, bool alone)
 {
     const char *folder = getenv("FISHPLATE_PROF");
@@ -177,7 +179,7 @@ void prof_ship_own_record(void)
     free(text);
 }
 
-/* Rank 0 has room for one record at a time. */
+/* Receives and writes the records one after the other, because rank 0 has memory for one record at a time. */
 static void ship_receive_records(MPI_Comm comm, FILE *out)
 {
     for (int r = 1; r < prof.size; r++) {
@@ -203,17 +205,18 @@ void prof_ship_gathered(void)
     MPI_Comm comm;
     size_t size = 0;
     char job[NAME_SIZE] = "";
-    FILE *sent = open_memstream(&prof.sent_text, &prof.sent_size); /* before the record itself is sent */
+    /* counted before the records themselves are sent */
+    FILE *sent = open_memstream(&prof.sent_text, &prof.sent_size);
     if (sent) {
         prof_about_put_sent(sent);
         prof.sent_known = fclose(sent) == 0;
     }
-    /* Not a duplicate: that would call the user's attribute functions. */
+    /* Splits instead of duplicating: MPI_Comm_dup would call the user's attribute functions. */
     if (PMPI_Comm_split(MPI_COMM_WORLD, 0, 0, &comm) != MPI_SUCCESS)
         return;
     PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    /* Rank 0 names the job, for parents differ from node to node, and by its number, for a job may spawn
-     * another. */
+    /* Rank 0 makes the name, because parent processes differ between nodes, and appends its process
+     * number, because a job may spawn another. */
     if (prof.rank == 0) {
         job_name(job, sizeof(job));
         snprintf(job + strlen(job), sizeof(job) - strlen(job), "-%d", (int)getpid());

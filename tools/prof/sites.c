@@ -1,5 +1,5 @@
-/* sites.c: which lines of the program the time in MPI belongs to: time and calls of each function and place that calls it. A place
- * is a return address; `fishplate prof` looks up file and line.
+/* sites.c: calls and time of each MPI function by call site. A call site is a return address; `fishplate
+ * prof` resolves file and line.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -14,7 +14,7 @@
 enum { SITES = 1024, PROBES = 16 };
 
 static struct {
-    const void *caller; /* NULL: free */
+    const void *caller; /* NULL: unused entry */
     int call;
     uint64_t calls, ticks;
 } sites[SITES];
@@ -35,10 +35,11 @@ void prof_site(const struct prof_span *span)
             return;
         }
     }
-    /* Full table: places that come later are left out; those of loops come early. */
+    /* Table full: later call sites are not recorded; those in loops appear early. */
 }
 
-/* The file of an address; the program itself is named as it was called. */
+/* Finds the file that contains an address; for the main program, which dladdr reports as invoked, through
+ * /proc/self/exe. */
 static bool find_file(const void *address, Dl_info *there, char *path, size_t size)
 {
     if (!dladdr((const char *)address - 1, there) || !there->dli_fname)

@@ -7,7 +7,7 @@
 
 #include "ticks_arch.h"
 
-/* Nanoseconds, for ticks counted in this process. */
+/* Converts ticks counted in this process to nanoseconds. */
 uint64_t ticks_to_ns(uint64_t ticks);
 
 #endif

@@ -10,9 +10,10 @@
 struct prof_record prof = {.on = true};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool many; /* several threads: set before any of them can be here */
+static bool many; /* MPI_THREAD_MULTIPLE: set before a second thread can call MPI */
 
-/* Calls inside calls: a user's callback may call MPI. Initial-exec: reached without a function call. */
+/* Depth of nested calls: a user's callback may call MPI. TLS model initial-exec: accessed without a
+ * function call. */
 static __thread int depth __attribute__((tls_model("initial-exec")));
 
 static __thread int current __attribute__((tls_model("initial-exec"))) = -1;
@@ -34,7 +35,7 @@ __attribute__((constructor)) static void begin_ticks(void)
 
 uint64_t ticks_to_ns(uint64_t count)
 {
-    static double ns; /* nanoseconds of a tick */
+    static double ns; /* nanoseconds per tick */
     if (ns == 0)
         ns = (double)(clock_ns() - first_ns) / (double)(prof_read_ticks() - first_ticks);
     return (uint64_t)((double)count * ns + 0.5);
@@ -98,7 +99,8 @@ void prof_end(struct prof_span *span)
     prof_unlock(locked);
 }
 
-/* MPI-5.0, 15.2.4: 0 switches profiling off, 1 on; other levels are defined by the profiler: no effect. */
+/* Handles MPI_Pcontrol: 0 switches recording off, 1 on. MPI-5.0, 15.2.4 leaves other levels to the
+ * profiler; they have no effect. */
 void prof_set_enabled(int level)
 {
     if (level != 0 && level != 1)

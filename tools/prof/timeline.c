@@ -16,7 +16,7 @@ enum { BLOCK = 4096 };
 struct event {
     uint64_t start, spent;
     int call, thread;
-    bool moved; /* the data below are valid; needed by `fishplate-lab sim replay` */
+    bool moved; /* the members below are valid; `fishplate-lab sim replay` needs them */
     int to, from;
     int64_t out, in; /* bytes; -1: no such buffer */
 };
@@ -30,9 +30,8 @@ struct block {
 static struct {
     struct block *first, *last;
     uint64_t kept, most, dropped;
-    uint64_t ticks; /* time-stamp counter at the start of the time line */
-    int64_t
-        wall_ns; /* wall-clock time at that moment: comparable between hosts as far as their clocks agree */
+    uint64_t ticks;  /* time-stamp counter at the start of the time line */
+    int64_t wall_ns; /* wall-clock time (ns since 1970) at that moment; the hosts' clocks may differ */
     int threads;
 } line;
 

@@ -5,7 +5,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-/* The smallest power of two above rank: distance to the first child; the parent is at half of it. */
+/* Distance from a rank to its first child: the smallest power of two above rank. The distance to the
+ * parent is half of it. */
 static int64_t first_child(int rank)
 {
     int64_t power = 1;

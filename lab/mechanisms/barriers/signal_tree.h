@@ -1,4 +1,4 @@
-/* signal_tree.h: games of a tournament and n-ary trees of signals, used by several barriers. Pure.
+/* signal_tree.h: games of a tournament and n-ary trees of signals, used by several barriers. No state.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAB_MECHANISMS_BARRIERS_SIGNAL_TREE_H
@@ -11,7 +11,7 @@
  * After the last round a chain of signals has led from every rank to rank 0. */
 void barrier_add_games(struct sched *s, int rank, int size, int players);
 
-/* Signals up and down a tree whose nodes have at most `fan` children: rank * fan + 1 and following. */
+/* Adds signals up or down a tree in which the children of a rank are rank * fan + 1 to rank * fan + fan. */
 void barrier_add_tree_up(struct sched *s, int rank, int size, int fan);
 void barrier_add_tree_down(struct sched *s, int rank, int size, int fan);
 

@@ -1,7 +1,8 @@
 /* pipe_policy.h: number of pieces into which PIPE (rendezvous_pipe.c) cuts a message whose memory is not
- * registered yet, so that one piece is registered while others move. Pure. As a single piece the message
- * takes 2 R + M: both sides register, then the data moves. With several pieces the two sides register at the
- * same time and pieces move meanwhile: about R + R / pieces, plus a fixed cost for each piece.
+ * registered yet, so that one piece is registered while others are transferred. Pure functions. R is the time
+ * to register the message on one side, M the time of the transfer. A message in a single piece takes 2 R + M.
+ * With several pieces both sides register at the same time, and pieces are transferred meanwhile: about
+ * R + R / pieces, plus a fixed cost for each piece.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAB_MECHANISMS_P2P_PIPE_POLICY_H
@@ -10,7 +11,7 @@
 #include <stdint.h>
 
 enum {
-    PIPE_PIECES = 16,       /* upper limit */
+    PIPE_PIECES = 16,       /* largest number of pieces */
     PIPE_PIECE_MIN = 65536, /* smallest piece in bytes */
     PIPE_UNIT = 65536,      /* bytes that are registered in `unit_ns` */
     PIPE_PIECE_NS = 2000    /* fixed cost of each further piece: an answer, a registration and a write */
@@ -34,7 +35,7 @@ static inline uint64_t pipe_piece_bytes(uint64_t bytes, uint64_t base_ns, uint64
     return best;
 }
 
-/* The same if a setting forces pieces regardless of their cost. */
+/* Bytes of a piece if a setting forces pieces regardless of their cost: about PIPE_PIECES / 2 pieces. */
 static inline uint64_t pipe_piece_forced(uint64_t bytes)
 {
     uint64_t piece = 64;

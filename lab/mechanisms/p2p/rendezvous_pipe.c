@@ -35,7 +35,8 @@ struct pipe_piece {
     bool unreachable; /* the receiver could not register the piece */
 };
 
-/* Pieces in order: those that were started precede those that were not. */
+/* Pieces in message order: the receiver has requested the first `requested` pieces, the sender has begun
+ * to write the first `started` pieces. */
 struct pipe {
     struct p2p_request *r;
     struct pipe_piece pieces[PIPE_PIECES];
@@ -101,8 +102,8 @@ static void piece_send_request(struct p2p *p, struct p2p_request *r, const struc
     control_send(p, r->peer, &header, &cts, sizeof(cts));
 }
 
-/* Next piece of the receive, registered unless the whole receive is. A piece that cannot be registered is the
- * last: it stands for the rest of the message. */
+/* Prepares the next piece of the receive and registers it unless the whole receive is registered. If a
+ * piece cannot be registered, it covers the rest of the message and ends the pipeline. */
 static struct pipe_piece *pipe_prepare_piece(struct p2p_request *r, uint64_t from, uint64_t bytes,
                                              struct net_key *key)
 {
@@ -162,7 +163,8 @@ static void pipe_start(struct p2p *p, struct p2p_request *r, const struct rts *r
     }
 }
 
-/* The sender has written the first `length` bytes; frames deliver the rest. */
+/* Handles WRITTEN: the sender has written the first `length` bytes; frames will deliver the remaining
+ * bytes. */
 static void pipe_on_written(struct p2p_request *r, uint64_t length, int error)
 {
     const uint64_t bytes = r->pipe.bytes;
@@ -221,7 +223,7 @@ static void sender_check_end(struct p2p_request *r)
                                                                : r->pipe.bytes;
     request_unpublish(r);
     if (status == 0 && written == r->pipe.bytes && r->peer->caps.put_ordered && !r->pipe.notified) {
-        r->pipe.notified = true; /* WRITTEN arrives after the data */
+        r->pipe.notified = true; /* ordered puts: WRITTEN arrives after the data */
         pipe_send_end(r, written, 0);
     }
     if (!pipe || pipe->under_way == 0)

@@ -9,7 +9,7 @@ void alloc_open(struct alloc *a, enum alloc_policy policy, unsigned rails, doubl
         .policy = policy, .rails = (uint8_t)rails, .last = RAIL_NONE, .ratio = ratio, .shortest = shortest};
 }
 
-/* Number of rails out of n for the striping ratio. */
+/* Number of rails out of n that the striping ratio permits. */
 static unsigned alloc_count_share(const struct alloc *a, unsigned n)
 {
     unsigned more = (unsigned)(a->ratio * (n - 1) + 0.5);
@@ -47,7 +47,7 @@ uint32_t alloc_static_nodes(unsigned rails)
     return alloc_binomial(rails, rails / 2);
 }
 
-/* The node-th subset of half of the rails, enumerated by including or excluding one rail after the other. */
+/* Returns the node-th subset of half of the rails; the loop includes or excludes one rail after the other. */
 uint32_t alloc_static_rails(unsigned rails, uint32_t node)
 {
     uint32_t set = 0;

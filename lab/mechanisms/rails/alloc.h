@@ -32,7 +32,7 @@ struct alloc {
 enum alloc_verdict {
     ALLOC_SEND,   /* send over the rails in *set */
     ALLOC_WAIT,   /* wait until a rail is free, then call alloc_message again */
-    ALLOC_RESERVE /* reserve the rails in *set at both ends, then call alloc_select with the granted ones */
+    ALLOC_RESERVE /* reserve the rails in *set at both ends, then call alloc_select with the granted rails */
 };
 
 void alloc_open(struct alloc *a, enum alloc_policy policy, unsigned rails, double ratio, uint64_t shortest);
@@ -46,8 +46,8 @@ enum alloc_verdict alloc_message(struct alloc *a, uint64_t bytes, uint32_t free,
 uint32_t alloc_static_nodes(unsigned rails);
 uint32_t alloc_static_rails(unsigned rails, uint32_t node);
 
-/* Select_Tx_NICs of the paper: as many rails of the set as the striping ratio gives, beginning after the rail
- * that was selected last. */
+/* Select_Tx_NICs of [Coll01]: as many rails of the set as the striping ratio permits, beginning after the
+ * rail that was selected last. */
 uint32_t alloc_select(struct alloc *a, uint32_t available);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "lab/mechanisms/rails/allotments.h"
 
-#define SHORTEST        257 /* bytes; one queue pair performs shorter requests in the order of the calls */
+#define SHORTEST        257 /* bytes; shorter messages use one queue pair, which keeps their order */
 #define WINDOW_MESSAGES 16
 #define WINDOW_BYTES    (256 * 1024)
 

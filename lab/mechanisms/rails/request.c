@@ -8,7 +8,7 @@ void request_begin(struct request *r, uint32_t number, uint32_t rails)
     *r = (struct request){.number = number, .waiting = rails};
 }
 
-/* Decides when all rails have answered or the request stops waiting for them. */
+/* Called when all rails have answered or the request has timed out: selects rails among the granted ones. */
 static struct request_out request_decide(struct request *r, struct alloc *a)
 {
     struct request_out out = {.verdict = REQUEST_RETRY, .abort = r->waiting};

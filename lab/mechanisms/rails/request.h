@@ -17,7 +17,7 @@ enum request_verdict {
     REQUEST_WAIT,   /* more answers are expected */
     REQUEST_SEND,   /* send over the rails in `send` */
     REQUEST_RETRY,  /* no rail was granted: allocate again */
-    REQUEST_IGNORED /* the answer belongs to no present request */
+    REQUEST_IGNORED /* the answer belongs to an earlier request */
 };
 
 struct request_out {
@@ -26,14 +26,14 @@ struct request_out {
     uint32_t abort; /* rails that get a local ABORT: granted but not needed, or not answered in time */
 };
 
-/* Begins a request for the rails of the set, which is not empty; the caller gives each rail a local RTS with
- * this number. */
+/* Begins a request for the rails of the set, which is not empty; the caller then calls reserve_local_rts
+ * with this number for each rail. */
 void request_begin(struct request *r, uint32_t number, uint32_t rails);
 
 struct request_out request_answer(struct request *r, struct alloc *a, uint32_t number, unsigned rail,
                                   bool granted);
 
-/* Gives up the rails that have not answered in time. */
+/* Ends a request after a timeout: uses the granted rails and gives up the rails that have not answered. */
 struct request_out request_timeout(struct request *r, struct alloc *a);
 
 #endif

@@ -59,17 +59,17 @@ static LABORATORY_INT(
 
 enum { PORTS_MAX = 64 };
 
-/* One port of the node. Memory of zeros is a free port. */
+/* State of one port of the node; all zeros: a free port. */
 struct port_state {
     struct reserve reserve;
     uint32_t transfers; /* in progress, of all ranks of the node */
-    uint32_t peers;     /* peers with transfers on the port, as far as reported; local only */
+    uint32_t peers;     /* peers that reported transfers on the port; policy local-dynamic only */
 };
 
 /* Shared by the ranks of a node. */
 struct node_ports {
     struct shlock lock;
-    uint32_t last_number; /* of the last request of the node */
+    uint32_t last_number; /* number of the last request of a rank of this node */
     uint64_t reported_ns; /* time of the last report of a peer about its transfers */
     struct port_state port[PORTS_MAX];
 };
@@ -85,14 +85,14 @@ struct reservation {
     uint32_t granted;      /* rails that the requester was granted */
     bool unreserved;       /* the peer did not answer in time: the transfer needs no grant */
     uint64_t requested_ns; /* time of the request */
-    uint32_t number;       /* of the last request of this process */
+    uint32_t number;       /* number of the last request of this process */
 };
 
 #define QUEUED_FRAMES_MAX 64
 struct peer_reservation {
-    uint32_t count; /* frames that wait for a message to the peer */
+    uint32_t count; /* frames that are queued for the next message to the peer */
     struct frame frame[QUEUED_FRAMES_MAX];
-    uint32_t transfers[RAILS_MAX]; /* of this process with the peer, by rail; local only */
+    uint32_t transfers[RAILS_MAX]; /* of this process with the peer, by rail; policy local-dynamic only */
     uint32_t peer_uses;            /* rails that carry transfers of the peer with this process */
     bool in_use_changed;           /* the peer has not been notified of `transfers` yet */
 };
@@ -104,8 +104,8 @@ static struct reservation *reservation_get(const struct ib *ib)
     return ib->allot_state;
 }
 
-/* Locks the ports of the node and returns the state of a rail's port, whose frames name this process and this
- * rail. */
+/* Locks the ports of the node and returns the state of a rail's port. Until port_unlock, frames of this
+ * port carry the number of this process and of this rail. */
 static struct port_state *port_lock(struct ib *ib, unsigned rail)
 {
     struct reservation *al = reservation_get(ib);
@@ -121,7 +121,7 @@ static void port_unlock(struct ib *ib)
     shlock_release(&reservation_get(ib)->node->lock);
 }
 
-/* Notifies the other ranks of the node, which may wait for a rail. */
+/* Wakes the other ranks of the node, which may wait for a rail. */
 static void reservation_wake_node(struct ib *ib)
 {
     struct net *net = ib->base.net;
@@ -202,9 +202,9 @@ static void reservation_send_frame(struct ib_endpoint *ep, const struct frame *f
     ib_control_send(ep, IB_RESERVE);
 }
 
-/* Algorithm 1 uses rails that neither send nor receive. An RDMA write or read is invisible at its other end,
- * so the process that issues it reports the rails in use: their state, not a change, so that one message
- * covers any number of transfers. */
+/* Algorithm 1 uses rails that neither send nor receive. The target of an RDMA write or read does not notice
+ * it, so the process that issues the operation reports the set of rails in use; one message covers any number
+ * of transfers. */
 static void reservation_count_transfer(struct ib_endpoint *ep, uint32_t set, int change)
 {
     struct peer_reservation *r = peer_reservation_get(ep);
@@ -428,7 +428,7 @@ static int reservation_choose(struct ib_endpoint *ep, uint64_t bytes, uint32_t *
     if (al->alloc.policy == ALLOC_STATIC) {
         const uint32_t one_way = alloc_static_rails(al->alloc.rails, ep->ib->base.net->rank) &
                                  ~alloc_static_rails(al->alloc.rails, (uint32_t)ep->peer->rank);
-        free &= one_way & up ? one_way : up; /* any rail if those of this direction are down */
+        free &= one_way & up ? one_way : up; /* all rails of this direction are down: use any rail */
     } else if (al->alloc.policy == ALLOC_LOCAL) {
         const uint32_t quiet = reservation_quiet_rails(ep->ib, free);
         counter_add(&receive_waits, free && !quiet);

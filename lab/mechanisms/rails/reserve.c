@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lab/mechanisms/rails/reserve.h"
 
-/* Tests replace this comparison by the printed tie-break and by the running counter, and show that the search
- * finds their errors. */
+/* Tests redefine these comparisons as the paper's tie-break and as the present counter, to show that the
+ * exhaustive search of test_rails_reserve_all.c finds the errors of both. */
 #ifndef RESERVE_TIE
 #define RESERVE_TIE(local, remote) ((local) > (remote))
 #endif

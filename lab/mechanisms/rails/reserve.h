@@ -49,11 +49,11 @@ enum reserve_state {
     RESERVE_FREE,
     RESERVE_RESERVED,      /* the RTS of this adapter awaits its answer */
     RESERVE_RECEIVING,     /* granted to `granted_to` */
-    RESERVE_RECEIVING_OUT, /* likewise, and the RTS of this adapter awaits its answer */
+    RESERVE_RECEIVING_OUT, /* granted to `granted_to`, and the RTS of this adapter awaits its answer */
     RESERVE_SENDING        /* granted to a process of this node */
 };
 
-/* Answer to the local requester. */
+/* Answer of the adapter to the process that requested the rail. */
 enum reserve_local { RESERVE_NO_ANSWER, RESERVE_ANSWER_CTS, RESERVE_ANSWER_NACK };
 
 struct reserve {
@@ -62,8 +62,8 @@ struct reserve {
     bool given_up;            /* the requester no longer needs the answer to the RTS */
     int16_t priority, bound;  /* within -bound..bound */
     int16_t request_priority; /* priority in the RTS that was sent */
-    uint32_t node;            /* process that the adapter acts for at present */
-    uint32_t requester;       /* process of `request` */
+    uint32_t node;            /* process for which the adapter acts at present */
+    uint32_t requester;       /* process that made `request` */
     /* request of this adapter: its number and the destination of its RTS; 0: none */
     uint32_t request, requested_from;
     uint32_t grant, granted_to; /* request that this adapter granted: its number and its node */

@@ -37,8 +37,8 @@ struct frame {
 
 void frame_encode(const struct frame *f, uint8_t out[FRAME_BYTES]);
 
-/* NULL, or the reason why the bytes are no valid frame; *out is set only for a valid frame. `rails` is the
- * number of rails, `here` the receiving node. */
+/* Returns NULL, or the reason why the bytes are no valid frame; *out is set only for a valid frame.
+ * `rails` is the number of rails, `here` the receiving node. */
 const char *frame_decode(const uint8_t *bytes, size_t size, unsigned rails, uint32_t here, struct frame *out);
 
 #endif

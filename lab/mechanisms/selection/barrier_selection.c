@@ -40,7 +40,7 @@ static bool selection_run_barriers(const struct coll_args *args, struct coll_sta
     return accepted && !*rc;
 }
 
-/* The maximum over all ranks, so that all ranks select the same algorithm. */
+/* Sets *ns to the maximum time over all ranks, so that all ranks select the same algorithm. */
 static int selection_measure(struct comm *c, struct coll_state *state, const struct coll_choice *choice,
                              uint64_t *ns)
 {

@@ -1,4 +1,4 @@
-/* plain.h: the machine with simple times, with several rails.
+/* plain.h: the test machine machine_simple with a given number of rails.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TESTS_SIM_PLAIN_H

@@ -27,8 +27,8 @@ static struct flow_report flow_stream(enum credit_scheme scheme, uint32_t buffer
     return r;
 }
 
-/* One message and one answer at a time: each carries the credit of the other, no side waits, and all schemes
- * take the same time: a send, the wire and a receive, twice. */
+/* One message and one answer at a time: each message carries a credit back, no side waits, and all schemes
+ * take the same time: a send, the wire and a receive in each direction. */
 static void answers_carry_credits(void)
 {
     struct flow_report r[3];
@@ -44,8 +44,8 @@ static void answers_carry_credits(void)
     EXPECT(r[0].us > 0.999 * expected && r[0].us < 1.001 * expected);
 }
 
-/* A window larger than the number of buffers in one direction: each credit message carries half of the
- * credits, as the rules require. */
+/* A window exceeds the number of buffers, and its messages flow in one direction: each credit message
+ * returns half of the credits, the threshold of credit_message_is_due. */
 static void credits_come_in_halves(void)
 {
     struct flow_report r = flow_stream(CREDIT_STATIC, 10, 100);
@@ -55,8 +55,8 @@ static void credits_come_in_halves(void)
     EXPECT(r.credit_messages >= 2000 / 10 && r.credit_messages <= 2000 / 5);
 }
 
-/* One buffer: a message, its credit, then the next message: a send, the wire and a receive in each direction
- * for every message except those whose credit the answer carries. */
+/* With one buffer each message waits for the credit of the preceding one: a send, the wire and a receive
+ * in each direction, except for messages whose credit the answer carries. */
 static void one_credit_goes_back_and_forth(void)
 {
     struct flow_report r = flow_stream(CREDIT_STATIC, 1, 100);
@@ -64,8 +64,8 @@ static void one_credit_goes_back_and_forth(void)
     EXPECT(r.us > 2000 * turn / 1000 && r.us < 2000 * (turn + 30) / 1000);
 }
 
-/* With 10 buffers and large windows the dynamic scheme is best and the static one worst [Liu04 figures 5.2,
- * 5.3], and it posts more buffers; with 100 buffers all schemes are equal. */
+/* With 10 buffers and large windows the dynamic scheme is fastest and posts more buffers; the static
+ * scheme is slowest [Liu04 figures 5.2, 5.3]. With 100 buffers all schemes are equal. */
 static void dynamic_adapts(void)
 {
     struct flow_report hw = flow_stream(CREDIT_HW, 10, 100), fixed = flow_stream(CREDIT_STATIC, 10, 100),

@@ -8,7 +8,7 @@
 #include "job.h"
 #include "test.h"
 
-static enum job_rails rails; /* of jobs_simulate */
+static enum job_rails rails; /* use of rails for the next jobs_simulate */
 
 static struct job_report jobs_simulate(const char *name, enum coll_kind kind, int ranks, int per_node,
                                        int root, uint64_t bytes, const struct machine *m)
@@ -28,8 +28,8 @@ static struct job_report jobs_simulate(const char *name, enum coll_kind kind, in
     return report;
 }
 
-/* One signal in each direction: start a send, cross the wire, receive; twice if the second depends on the
- * first. */
+/* A dissemination barrier of two ranks takes one message time, a central barrier two, because its second
+ * message depends on the first. */
 static void a_barrier_of_two_is_a_message(void)
 {
     const struct machine *m = &machine_preset;
@@ -50,8 +50,8 @@ static void a_long_message_sends_a_request_first(void)
     m.message_ns = 0;
     m.mtu = 1 << 20;
     double way = 2 * m.link_ns + m.switch_ns, control = m.send_ns + way + 64 / m.link_rate;
-    /* Request, answer, data: each is started, crosses the wire, and is received by a processor. The receiver
-     * waits already, so the request costs it only the answer. */
+    /* Request, answer and data are each started, cross the wire and are received. The receiver already
+     * waits when the request arrives, so a request costs the receiver no time but that of the answer. */
     double expected =
         control + control + m.receive_ns + m.send_ns + way + 100000 / m.link_rate + m.receive_ns;
     struct job_report r = jobs_simulate("linear", COLL_BCAST, 2, 1, 0, 100000, &m);
@@ -76,9 +76,9 @@ static void long_messages_are_striped(void)
     EXPECT(jobs_simulate("linear", COLL_BCAST, 2, 2, 0, 128000, &m).us == one_local); /* no rail is used */
 }
 
-/* [Liu04 11.2] The two ranks of a node send 128000 bytes each to the other node. With a rail for each rank
- * both messages take the time of one. With a rail for each stage both are in the first stage and share a
- * rail; a second stage uses the other one. */
+/* The two ranks of a node send 128000 bytes each to the other node [Liu04 11.2]. With a rail for each rank
+ * both messages take the time of one message. With a rail for each stage both messages are in the first
+ * stage and share a rail; a second stage uses the other rail. */
 static void stages_and_ranks_have_rails(void)
 {
     struct machine m = machine_preset;
@@ -109,8 +109,8 @@ static void stages_and_ranks_have_rails(void)
     EXPECT(fabs(us[JOB_RAILS_STRIPE] - us[JOB_RAILS_RANKS]) < 0.05 * data);
 }
 
-/* Two ranks on one processor: one change from the sender to the receiver. On two processors there is no
- * change, whichever rank is first. */
+/* Two ranks on one core: the core changes once, from the sender to the receiver. On two cores no core
+ * changes, whichever rank is first. */
 static void processors_take_a_while_for_turns(void)
 {
     struct machine m = machine_preset;
@@ -123,7 +123,7 @@ static void processors_take_a_while_for_turns(void)
     }
 }
 
-/* Nodes of one switch are equal, so the time is the same for every root. */
+/* All nodes are at one switch, so the time is the same for every root. */
 static void roots_are_alike(void)
 {
     struct job_report first = jobs_simulate("binomial", COLL_BCAST, 16, 1, 0, 5000, &machine_preset);
@@ -174,7 +174,7 @@ static void too_many_steps_are_refused(void)
                               .most_steps = 100};
     job_simulate(&order, &r);
     EXPECT(r.failed && strstr(r.failed, "--most-steps"));
-    /* One rank with many steps among others with few must not exceed the limit. */
+    /* The limit of steps must not refuse a schedule in which only the root has many steps. */
     order.algorithm = algorithm_find(COLL_BARRIER, "central");
     order.ranks = 4096;
     order.bytes = 0;

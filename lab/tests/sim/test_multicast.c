@@ -54,8 +54,8 @@ static void acknowledgements_are_counted(void)
     EXPECT(multicast_run(0, 33, 4, 1).most_children <= 11);
 }
 
-/* One processor is too slow to collect from 100 nodes; the square root of them is the best number of co-roots
- * [Liu04 7.5.2]. */
+/* One processor is too slow to collect the acknowledgements of 100 nodes; 10, the square root of 100, is
+ * the best number of co-roots [Liu04 7.5.2]. */
 static void co_roots_help(void)
 {
     double alone = multicast_run(0, 100, 1, 1).us, some = multicast_run(0, 100, 10, 1).us,

@@ -66,7 +66,7 @@ static void adapters_take_a_while_for_each_message(void)
     network_begin(&m, 8);
     for (int i = 0; i < 100; i++)
         network_send(&net, 0, 1, 8, 0);
-    /* the last one begins after 99 gaps and takes as long as a gap */
+    /* the last message begins after 99 gaps; its own time includes the 100th */
     EXPECT(end_ns() == 100 * 50 + 120);
 }
 
@@ -77,7 +77,7 @@ static void links_saturate_at_their_rate(void)
         m.bus_rate = 1;
         m.bus_shared = shared;
         network_begin(&m, 8);
-        /* both directions at the same time: a bus that both share passes half of the rate */
+        /* A bus that both directions share gives each direction half of the rate. */
         for (int i = 0; i < 200; i++) {
             network_send(&net, 0, 1, 10000, 0);
             network_send(&net, 1, 0, 10000, 0);
@@ -86,7 +86,7 @@ static void links_saturate_at_their_rate(void)
         EXPECT(fabs(rate - (shared ? 0.5 : 1)) < 0.01);
         EXPECT_EQ(arrivals, 400);
     }
-    /* Seven to one: the last cable is the limit, and nothing is lost in front of it. */
+    /* Seven nodes send to one node: the last cable is the limit, and no packet is lost in front of it. */
     network_begin(&plain, 8);
     for (uint32_t i = 1; i < 8; i++)
         for (int k = 0; k < 20; k++)
@@ -122,8 +122,8 @@ static double victim_ns(uint32_t to, bool flood)
     return ns;
 }
 
-/* Only node 0 sends to node 5, but its link up is full of packets that wait for node 7. The other link is
- * free. */
+/* Only node 0 sends to node 5, but the link up that leads to node 5 is full of packets that wait for node
+ * 7. The link up that leads to node 4 is free. */
 static void congestion_spreads(void)
 {
     EXPECT(victim_ns(5, true) > 2 * victim_ns(5, false));

@@ -44,8 +44,8 @@ static void events_come_by_time_then_by_order(void)
     event_queue_free(&q);
 }
 
-/* Gaps of all magnitudes, so that events move through all levels; many events of one time, and isolated ones.
- * The order is that of a stable sort. */
+/* Inserts events with gaps of all magnitudes, so that events move through all levels: isolated events, and
+ * many events of the same time. The resulting order must be that of a stable sort. */
 static void far_events_keep_their_order(void)
 {
     enum { EVENTS = 20000 };
@@ -81,7 +81,7 @@ static void far_events_keep_their_order(void)
     event_queue_free(&q);
 }
 
-/* Compared with a plain array, over many keys that are inserted and removed. */
+/* Compares the table with a plain array while many keys are inserted and removed. */
 static void pairs_are_found_and_forgotten(void)
 {
     enum { RANKS = 12, ORDERS = 6 };
@@ -145,8 +145,7 @@ static void every_route_ends(void)
     EXPECT(!tree_make(&t, 0, 4));
 }
 
-/* All nodes of a leaf send to those of another leaf: each uses another link up, so that no two share a
- * link. */
+/* All nodes of one leaf send to the nodes of another leaf: each node uses a different link up. */
 static void routes_are_spread_by_destination(void)
 {
     struct tree t;

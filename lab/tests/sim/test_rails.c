@@ -47,7 +47,7 @@ static void rails_are_networks_of_their_own(void)
     rails_begin(&m, 8);
     network_send_on(&net, 0, 0, 1, 100000, 0, false);
     network_send_on(&net, 1, 0, 1, 100000, 1, false);
-    EXPECT(rails_run() == 120 + 100000); /* both messages in parallel take the time of one */
+    EXPECT(rails_run() == 120 + 100000); /* both messages in parallel take the time of one message */
     rails_begin(&m, 8);
     network_rail_rate(&net, 1, 0.5);
     network_send_on(&net, 0, 0, 1, 100000, 0, false);
@@ -68,7 +68,7 @@ static void adapters_of_a_node_may_share_a_bus(void)
         network_send_on(&net, 1, 0, 1, 100000, 1, false);
         double rate = 200000 / rails_run();
         EXPECT(fabs(rate - (shared ? 1 : 2)) < 0.03);
-        if (shared) /* they take turns: neither ends long before the other */
+        if (shared) /* the two messages take turns: both end at about the same time */
             EXPECT(llabs(last_of[0] - last_of[1]) < 5000 * SIM_NS);
     }
 }
@@ -102,12 +102,12 @@ static void a_bus_takes_time_to_turn(void)
     network_send(&net, 1, 0, 200000, 1);
     EXPECT(fabs(400000 / rails_run() - 0.8) < 0.02);
     rails_begin(&m, 8);
-    network_send(&net, 0, 1, 200000, 0); /* a single direction never changes the bus */
+    network_send(&net, 0, 1, 200000, 0); /* data in a single direction never turns the bus */
     EXPECT(fabs(200000 / rails_run() - 1) < 0.02);
 }
 
-/* Two long messages to one node: as packets they share the node's cable, so both end late; as worms on one
- * lane the second waits for the first. On two lanes they share the cable again. */
+/* Two long messages to one node: as packets they share the node's cable, so both end late. As worms on one
+ * lane the second message waits for the first; on two lanes they share the cable again. */
 static void worms_hold_lanes(void)
 {
     for (int lanes = 0; lanes <= 2; lanes++) {
@@ -123,8 +123,8 @@ static void worms_hold_lanes(void)
     }
 }
 
-/* Three messages whose fixed routes share a link up take turns; adaptive switches spread them, also as
- * worms. */
+/* Three messages whose fixed routes share a link up take turns on this link; adaptive switches spread the
+ * messages over several links, also as worms. */
 static void switches_may_choose_the_way_up(void)
 {
     for (int adaptive = 0; adaptive <= 1; adaptive++)
@@ -184,8 +184,8 @@ static struct traffic_report rails_run_traffic(enum alloc_policy policy, int nod
     return r;
 }
 
-/* Below saturation everything that is made arrives; above saturation no policy exceeds half of the links'
- * rate, since a byte crosses two buses. */
+/* Below saturation all created messages arrive; above saturation no policy exceeds half of the links'
+ * rate, since each byte crosses two buses. */
 static void what_is_offered_is_accepted(void)
 {
     for (int policy = ALLOC_BASIC; policy <= ALLOC_HYBRID; policy++) {

@@ -81,7 +81,7 @@ static void a_multicast_reaches_everybody_once(void)
             }
 }
 
-/* All copies leave a switch at the same time: a multicast takes as long as one message to the farthest
+/* All copies leave a switch at the same time, so a multicast takes as long as one message to the farthest
  * node. */
 static void a_multicast_takes_one_message(void)
 {
@@ -108,7 +108,7 @@ static void switches_count_barriers(void)
     EXPECT(end_ns() == 110 + 7 + 110 + 7 + 110 + 10);
     EXPECT_EQ(arrivals, 32);
     switch_begin(&m, 32);
-    for (uint32_t n = 1; n < 32; n++) /* one node has not arrived: no node is released */
+    for (uint32_t n = 1; n < 32; n++) /* one node does not enter the barrier, so no node is released */
         network_barrier(&net, n, 0);
     network_run(&net);
     EXPECT_EQ(arrivals, 0);
@@ -176,8 +176,8 @@ static void a_reliable_connection_goes_back(void)
     EXPECT(alone < (packets + 1.5 * lost + 10) * packet_ns && alone < back);
 }
 
-/* Nodes 4 and 8 have the same digit: their messages share a link up from the first leaf unless they have two
- * LIDs each. */
+/* Destinations 4 and 8 use the same link up from the first leaf, because they have the same last digit,
+ * unless each has two LIDs. */
 static void lids_spread_over_routes(void)
 {
     struct machine m = plain;
@@ -212,7 +212,8 @@ static bool read_text(struct graph *g, const char *text, char *why, size_t size)
     return good;
 }
 
-/* The fat tree of radix 8 with 32 nodes as text: all times equal those of the built-in tree. */
+/* A text describes the fat tree of radix 8 with 32 nodes: all times must equal the times with the built-in
+ * tree. */
 static void a_tree_in_words_is_the_tree(void)
 {
     struct graph g;

@@ -13,7 +13,7 @@
 #include "rails_world.h"
 
 struct edges {
-    uint32_t *first; /* for each state, and one entry more */
+    uint32_t *first; /* index of the first edge of each state; one entry more than states */
     uint32_t *to;
     uint8_t *event;
     uint32_t count, room, states;
@@ -122,8 +122,8 @@ static uint32_t *allocate_words(uint32_t count)
     return all;
 }
 
-/* The last members of the stack are a component: closes it. Returns one of its states if a run may stay in it
- * for ever, else UINT32_MAX. */
+/* Closes a component, the last members of the stack. Returns a state of the component if a run may stay in
+ * the component for ever, else UINT32_MAX. */
 static uint32_t tarjan_close_component(struct tarjan *t, uint32_t root)
 {
     uint32_t top = t->length, at = root;
@@ -164,7 +164,7 @@ static uint32_t tarjan_find_endless(uint32_t states)
             uint32_t to = g->to[t.edge[s]];
             if (t.number[to] == 0) {
                 t.path[t.depth++] = to;
-                continue; /* continue with this edge after the other state is closed */
+                continue; /* this edge is examined again after the state that it leads to is closed */
             }
             if (t.low[to] != UINT32_MAX && t.low[to] < t.low[s])
                 t.low[s] = t.low[to];

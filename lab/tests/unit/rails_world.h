@@ -25,7 +25,7 @@ enum {
 struct limits {
     uint8_t nodes, rails, messages, timeouts, bound;
     double ratio;
-    /* destination of each node's messages; its own number: any node, one after the other */
+    /* destination of the messages of each node; its own number: all other nodes in turn */
     uint8_t to[NODES];
 };
 
@@ -40,15 +40,15 @@ struct world_frame {
 };
 
 struct world_process {
-    uint8_t left, to;                 /* remaining messages; destination of the present one */
-    uint8_t number, waiting, granted; /* struct request */
+    uint8_t left, to;                 /* remaining messages; destination of the present message */
+    uint8_t number, waiting, granted; /* members of struct request */
     uint8_t next, last;               /* number of the next request; round robin of struct alloc */
     uint8_t timeouts, data;           /* remaining timeouts; rails with a stripe in flight */
 };
 
 struct world {
     struct world_nic nic[NODES][RAILS];
-    struct world_frame queue[RAILS][NODES][NODES][QUEUE]; /* from, to; kind 0: empty */
+    struct world_frame queue[RAILS][NODES][NODES][QUEUE]; /* [rail][from][to][place]; kind 0: empty */
     struct world_process process[NODES];
 };
 
@@ -93,7 +93,7 @@ static inline struct alloc process_get_alloc(const struct world_process *p)
     return a;
 }
 
-/* Encodes a frame as bytes and decodes it as the receiver will. */
+/* Encodes a frame as bytes and decodes the bytes as the receiver will. */
 static inline void world_send(struct world *w, const struct frame *f)
 {
     uint8_t bytes[FRAME_BYTES];
@@ -182,7 +182,7 @@ static inline bool world_request(struct world *w, unsigned node)
     struct request r;
     request_begin(&r, p->next, set);
     process_set_request(p, &r, &a);
-    if (the_limits.timeouts) /* without timeouts no answer can be outdated, and one number suffices */
+    if (the_limits.timeouts) /* without timeouts no answer can be outdated, so one request number suffices */
         p->next = (uint8_t)(3 - p->next);
     for (unsigned i = 0; i < the_limits.rails; i++)
         if (rail_set_contains(set, i)) {
@@ -230,7 +230,7 @@ static inline bool world_deliver_frame(struct world *w, unsigned rail, unsigned 
     return true;
 }
 
-/* A stripe is in the receiver's memory. No other message used either end meanwhile. */
+/* Delivers a stripe to the receiver's memory; checks that no other message used either end. */
 static inline bool world_deliver_data(struct world *w, unsigned node, unsigned rail)
 {
     struct world_process *p = &w->process[node];
@@ -273,7 +273,7 @@ static inline bool world_event(struct world *w, unsigned event)
     return world_deliver_data(w, (event - DATA) % NODES, (event - DATA) / NODES);
 }
 
-/* While data is in flight, both ends are reserved for it and for nothing else. */
+/* Checks that both ends of data in flight are reserved for this data. */
 static inline void world_check(const struct world *w)
 {
     for (unsigned n = 0; n < the_limits.nodes; n++)

@@ -28,7 +28,8 @@ static void overhead_is_found(void)
     EXPECT(f.residual < 1e-4);
 }
 
-/* The paper's own curve: other parameters may describe it, but its values must agree. */
+/* Fits the paper's curve: the fitted parameters may differ from the paper's, but the values of the curve
+ * must agree. */
 static void trip_is_found(void)
 {
     double p[POINTS * 4], y[POINTS * 4];
@@ -71,7 +72,7 @@ static void line_has_errors(void)
     const double x[] = {1, 2, 3, 4, 5}, y[] = {2, 4, 5, 4, 5}, twice[] = {2, 4, 6, 8, 10};
     const struct fit_line f = fit_line(x, y, 5, true);
     EXPECT(fit_is_near(f.slope, 0.6, 1e-9) && fit_is_near(f.constant, 2.2, 1e-9));
-    EXPECT(fit_is_near(f.slope_error, sqrt(0.8 / 10), 1e-9)); /* residual 2.4 of 3 degrees of freedom */
+    EXPECT(fit_is_near(f.slope_error, sqrt(0.8 / 10), 1e-9)); /* squares 2.4, 3 degrees of freedom */
     EXPECT(fit_is_near(f.constant_error, sqrt(0.8 * (0.2 + 0.9)), 1e-9));
     const struct fit_line g = fit_line(x, twice, 5, false);
     EXPECT(fit_is_near(g.slope, 2, 1e-9) && fit_is_near(g.slope_error, 0, 1e-9) &&

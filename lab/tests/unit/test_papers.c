@@ -102,7 +102,7 @@ static void test_judge(void)
     e.checks[0].want = 10; /* more than twice the paper's gain */
     judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_DIFFERS && strstr(f.text, "more than the paper's effect"));
-    e.checks[0].kind = CHECK_BETTER; /* no upper bound */
+    e.checks[0].kind = CHECK_BETTER; /* CHECK_BETTER has no upper bound */
     judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_AGREES);
     e.checks[1] = (struct check){CHECK_GROWS, "ring", 0, 3, 0};
@@ -115,7 +115,7 @@ static void test_judge(void)
     e.checks[0] = (struct check){CHECK_ALIKE, "nothing", "ring", 10, 0};
     judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_DIFFERS && strstr(f.text, "no column \"nothing\""));
-    e.checks[0] = (struct check){CHECK_GAIN, "ring", "send", 24, 0, 512, 0}; /* the table has no such rows */
+    e.checks[0] = (struct check){CHECK_GAIN, "ring", "send", 24, 0, 512, 0}; /* no rows from 512 on */
     judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_UNJUDGED);
     table_free(t);
@@ -154,7 +154,7 @@ static void test_best_and_constant(void)
     table_free(t);
 }
 
-/* Times that other programs disturbed, quick simulations and fitted models are never an agreement. */
+/* Times that other programs disturbed, quick simulations and fitted models must never count as agreement. */
 static void test_never_agrees(void)
 {
     struct entry e = {.take = TAKE_TABLE,
@@ -167,7 +167,7 @@ static void test_never_agrees(void)
     struct table *t = entry_read_table(&e), *more = entry_read_table(&e);
     judge_entry(&e, t, &c, &f);
     EXPECT(f.verdict == VERDICT_UNRELIABLE && strstr(f.text, "30 %") && strstr(f.text, "25 %"));
-    c.is_timed = false; /* bytes do not depend on other programs */
+    c.is_timed = false; /* counts of bytes do not depend on other programs */
     judge_entry(&e, t, &c, &f);
     EXPECT(f.verdict == VERDICT_AGREES);
     c = (struct conditions){.is_timed = true, .is_too_brief = true};
@@ -196,7 +196,7 @@ static void test_load(void)
     a = (struct load){.busy = 10, .all = 100, .own = 5};
     b = (struct load){.busy = 17, .all = 110, .own = 9};
     EXPECT(fabs(load_share_of_others(&a, &b) - 0.3) < 1e-9);
-    b.own = 15; /* our own time is counted later than the system's */
+    b.own = 15; /* getrusage may count our own time before /proc/stat does */
     EXPECT(load_share_of_others(&a, &b) == 0 && load_share_of_others(&a, &a) == 0);
 }
 
@@ -208,7 +208,8 @@ struct seen {
     bool of[PAPERS][KINDS][CHAPTERS][NUMBERS];
 };
 
-/* "Figures 6.7, 6.8, table 6.2", "Figures 2.1 to 2.3, 8.1": chapter 0 if numbers have no chapter. */
+/* Records the figures and tables that a text such as "Figures 2.1 to 2.3, 8.1" names; numbers without a
+ * chapter have chapter 0. */
 static void add_figures(struct seen *s, int paper, const char *text)
 {
     int kind = -1, chapter = 0, number = 0;

@@ -8,8 +8,8 @@
 #include "base/util.h"
 #include "test.h"
 
-/* Time of the piecewise protocol: the receiver registers piece by piece; the sender registers and writes each
- * piece as soon as it is announced and the sender's processor is free. */
+/* Models the time of the piecewise protocol: the receiver registers piece by piece; the sender registers
+ * and writes each piece as soon as the piece is announced and the processor is free. */
 static uint64_t time_in_pieces(uint64_t bytes, uint64_t piece, uint64_t base, uint64_t pin_ns,
                                uint64_t move_ns)
 {
@@ -44,11 +44,11 @@ static void never_slower(void)
                 }
 }
 
-/* 1 MiB at 12 GB/s, on adapters whose drivers take 100 ns to 2 us for a page. */
+/* Messages of 1 MiB at 12 GB/s, on adapters whose drivers take 100 ns to 2 us to register a page. */
 static void worth_it(void)
 {
     static const struct {
-        uint64_t page_ns, percent; /* upper limit in percent of the time as one registration */
+        uint64_t page_ns, percent; /* percent: upper limit, relative to the time with one registration */
     } rows[] = {{100, 85}, {250, 75}, {500, 70}, {1000, 65}, {2000, 60}};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         const uint64_t pin = rows[i].page_ns * 16, move = 5300, bytes = 1 << 20;
@@ -60,8 +60,8 @@ static void worth_it(void)
                (int)(piece / 1024), (int)percent);
         EXPECT(percent <= rows[i].percent);
     }
-    EXPECT_EQ(pipe_piece_bytes(1 << 20, 0, 0), 0);  /* unknown costs */
-    EXPECT_EQ(pipe_piece_bytes(65536, 0, 5000), 0); /* pieces cannot be that small */
+    EXPECT_EQ(pipe_piece_bytes(1 << 20, 0, 0), 0);  /* the costs of registration are unknown */
+    EXPECT_EQ(pipe_piece_bytes(65536, 0, 5000), 0); /* the message is not longer than PIPE_PIECE_MIN */
     EXPECT_EQ(pipe_piece_bytes(1 << 20, 0, 200), 0);
     EXPECT_EQ(pipe_piece_bytes(1 << 20, 60000, 1000), 0); /* most of the cost is fixed for each piece */
 }

@@ -34,8 +34,8 @@ static void local_takes_what_is_free(void)
     EXPECT_EQ(set, 0xd);
 }
 
-/* Ratio 0 selects one rail, 1 all, and a larger ratio never fewer. Over many messages every rail is selected
- * equally often. */
+/* Ratio 0 selects one rail, 1 all rails; a larger ratio never selects fewer rails. Over many messages
+ * every rail is selected equally often. */
 static void the_ratio_limits_the_rails(void)
 {
     for (unsigned rails = 1; rails <= RAILS_MAX; rails++) {
@@ -134,8 +134,8 @@ static void done_frees_both_ends(void)
     EXPECT(!reserve_frame(&a, &out.frame[0]).stray && reserve_is_free(&a));
 }
 
-/* Processes 1 and 5 share an adapter, whose memory was zeroed. What one has reserved is busy for the other,
- * and the requester's number breaks ties, whichever process receives the RTS. */
+/* Processes 1 and 5 share an adapter, whose memory was zeroed. A rail that one process has reserved is
+ * busy for the other, and the number of the requester breaks ties, whichever process receives the RTS. */
 static void processes_share_an_adapter(void)
 {
     struct reserve n = {0};
@@ -193,7 +193,8 @@ static void frames_come_back_as_they_went(void)
         }
 }
 
-/* Any value in any byte: the decoded frame encodes to the same bytes, or decoding fails with a reason. */
+/* Sets any byte to any value: either the decoded frame encodes to the same bytes, or decoding fails with a
+ * reason. */
 static void damaged_frames_are_refused(void)
 {
     struct frame f = {.kind = FRAME_RTS, .rail = 1, .priority = -3, .from = 4, .to = 9, .request = 77}, back;
@@ -217,8 +218,8 @@ static void damaged_frames_are_refused(void)
     EXPECT(refused > 256 * 8);
 }
 
-/* [Coll01 1]: r rails connect r choose r / 2 nodes, each with a rail to and from each other; 16 nodes need at
- * least six rails. */
+/* r rails connect r choose r / 2 nodes, so that each node has a rail to and from each other node; 16 nodes
+ * need at least six rails [Coll01 1]. */
 static void static_rails_connect_all(void)
 {
     EXPECT_EQ(alloc_static_nodes(2), 2);

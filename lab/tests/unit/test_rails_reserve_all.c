@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rails_all.h"
 
-/* Destinations of each node: a circle, and the other patterns of concurrent requests. */
+/* Destinations of each node: requests in a circle, and the other patterns of concurrent requests. */
 static void three_nodes_two_rails(void)
 {
     static const uint8_t patterns[][NODES] = {{1, 2, 0}, {2, 2, 0}, {1, 0, 1}};

@@ -18,7 +18,7 @@ extern "C" {
 struct softib_address {
     struct in6_addr ip; /* IPv4 addresses are mapped: ::ffff:a.b.c.d */
     uint32_t node;
-    uint64_t node_guid; /* of its adapter, as ibv_get_device_guid returns it */
+    uint64_t node_guid; /* node GUID of the port's adapter, as ibv_get_device_guid returns it */
     uint32_t port;
     uint32_t gid_index;
     uint8_t gid[16];
@@ -36,11 +36,12 @@ struct softib_place {
 #define SOFTIB_SECRET_BYTES   32
 #define SOFTIB_NODE_ADDRESSES 32
 
-/* Joins the fabric that SOFTIB_FABRIC describes. False after a message. */
+/* Joins the fabric that SOFTIB_FABRIC describes. On failure prints a message and returns false. */
 bool softib_join(struct softib_place *out);
-/* The nth address of the fabric, in order of ports; false: there are fewer. */
+/* Stores address number `nth` of the fabric, in order of ports. Returns false if there are fewer
+ * addresses. */
 bool softib_address_get(uint32_t nth, struct softib_address *out);
-/* With wire=tcp: the addresses to which the sockets of a node are bound; returns their number. */
+/* With wire=tcp: stores the addresses to which a node's sockets are bound in `out`; returns their number. */
 unsigned softib_node_addresses(uint32_t node, struct in_addr out[SOFTIB_NODE_ADDRESSES]);
 /* With wire=tcp: derives a secret for a purpose from the key of the fabric. */
 void softib_secret(const char *purpose, uint8_t out[SOFTIB_SECRET_BYTES]);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #define LEAVE_ROUND 0xfffffffe
-#define SLOW        8 /* factor of the repeat interval after the acknowledgement */
+#define SLOW        8 /* factor for the repeat interval of an acknowledged barrierReached */
 
 struct softib_barrier {
     uint32_t id, round, silent;
@@ -112,7 +112,7 @@ SOFTIB_API int softib_barrier_test(struct softib_barrier *b)
     if (b->acked && !wire_far)
         switch_tick(); /* the switch has no thread: waiting hosts run its timer */
     else if (!b->acked ||
-             ++b->silent % SLOW == 0) /* the process of node 0 that ran the timer may have ended */
+             ++b->silent % SLOW == 0) /* repeat: the process of node 0 that ran the timer may have ended */
         send_to_switch(SOFTIB_BARRIER_REACHED, b->id, b->round);
     return 0;
 }

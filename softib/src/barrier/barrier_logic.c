@@ -34,7 +34,7 @@ static unsigned switch_allocate_group(struct softib_switch *s, const struct soft
     unsigned found = I;
     for (unsigned i = 0; i < I; i++) {
         if (s->used[i] && s->owner[i] == p->port && s->serial[i] == p->round)
-            return i; /* the answer was lost: it is repeated */
+            return i; /* repeated request: the answer was lost */
         if (!s->used[i] && found == I)
             found = i;
     }
@@ -76,7 +76,7 @@ static void switch_handle_reached(struct softib_switch *s, const struct softib_p
 {
     unsigned id = p->id;
     switch_answer(p, SOFTIB_BARRIER_REACHED_ACK, id, emit, arg);
-    if (p->round + 1 == s->round[id]) { /* that barrier is complete, and barrierReady was lost */
+    if (p->round + 1 == s->round[id]) { /* the host lost the barrierReady of its round */
         switch_answer(p, SOFTIB_BARRIER_READY, id, emit, arg);
         return;
     }

@@ -1,4 +1,4 @@
-/* barrier_logic.h: barrier logic that is common to a switch and a switch below another one. Pure.
+/* barrier_logic.h: pure functions of the barrier logic that upper and lower switches have in common.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_BARRIER_LOGIC_H
@@ -19,8 +19,8 @@ static inline void line_set_bit(uint64_t *line, unsigned n, bool v)
     line[n / 64] = (line[n / 64] & ~(1ull << (n % 64))) | (uint64_t)v << (n % 64);
 }
 
-void switch_begin(struct softib_switch *s,
-                  unsigned id); /* initialises barrier `id` without participating ports */
+/* Initialises barrier `id` without participating ports. */
+void switch_begin(struct softib_switch *s, unsigned id);
 bool switch_is_barrier_complete(const struct softib_switch *s, unsigned id);
 /* Called when the barrier is complete: begins the next round and notifies every participating port. */
 void switch_complete(struct softib_switch *s, unsigned id, uint64_t now, softib_emit emit, void *arg);

@@ -11,8 +11,7 @@ static void set_bit(uint64_t *bits, uint32_t n, bool v)
     bits[n / 64] = (bits[n / 64] & ~(1ull << (n % 64))) | (uint64_t)v << (n % 64);
 }
 
-/* An unplugged wire has no level: it must not complete a barrier. The first wire that is plugged in resets
- * the hub. */
+/* An unplugged wire has no level: it must not complete a barrier. Unplugging the last wire resets the hub. */
 SOFTIB_API void softib_hub_wire(struct softib_hub *h, uint32_t port, bool plugged)
 {
     uint64_t any = 0;
@@ -26,7 +25,7 @@ SOFTIB_API void softib_hub_wire(struct softib_hub *h, uint32_t port, bool plugge
     __atomic_store_n(&h->released, 0, __ATOMIC_RELEASE);
 }
 
-/* The AND of the levels of all plugged wires, or of their inverses. */
+/* True if all plugged wires have the level `up`. */
 static bool hub_all_wires_at_level(const struct softib_hub *h, bool up)
 {
     for (unsigned w = 0; w < WORDS; w++)

@@ -15,7 +15,7 @@ SOFTIB_API void softib_leaf_init(struct softib_switch *s, uint32_t ports, uint16
     s->up_port = up_port;
 }
 
-/* Sends, or repeats, the packet whose answer the current state waits for. */
+/* Sends or repeats the packet whose acknowledgement the current state requires. */
 static void leaf_send_up(struct softib_switch *s, unsigned id, uint64_t now, softib_emit up, void *arg)
 {
     static const uint8_t type[] = {[SOFTIB_UP_JOINING] = SOFTIB_WANT_PARTICIPATE,
@@ -44,8 +44,8 @@ static void leaf_handle_participate(struct softib_switch *s, const struct softib
                                     softib_emit emit, softib_emit up, void *arg)
 {
     const unsigned id = p->id;
-    if (s->up[id] ==
-        SOFTIB_UP_LEAVING) { /* of an earlier barrier with this number: the host repeats its packet */
+    /* The switch has not left an earlier barrier with this number yet; the host repeats its packet. */
+    if (s->up[id] == SOFTIB_UP_LEAVING) {
         leaf_set_state(s, id, SOFTIB_UP_LEAVING, now, up, arg);
         return;
     }

@@ -28,7 +28,7 @@ uint64_t switch_read_mailbox(uint32_t row, int box)
     return atomic_load_explicit(&proc.reg->sw_mail[proc.slot][row][box], memory_order_acquire);
 }
 
-/* The lower switch of a host: nodes are divided among the lower switches in order. */
+/* Returns the lower switch of a host: nodes are divided among the lower switches in order. */
 static struct softib_switch *switch_find_leaf(uint32_t port)
 {
     const uint32_t node = wire_far ? proc.reg->sw_host[port] >> 16 : proc.reg->member[port].node;

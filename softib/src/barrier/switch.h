@@ -8,11 +8,12 @@
 
 #include "fabric/proc.h"
 
-void switch_handle_packet(const struct softib_packet *p); /* a packet to the switch; its lock is held */
+/* Handles a packet to the switch. The caller holds the switch's lock. */
+void switch_handle_packet(const struct softib_packet *p);
 void switch_tick(void); /* repeats packets that were not acknowledged; acquires the lock */
 /* Stores a packet from the switch in the mailbox of the host at that port. */
 void switch_store_packet(uint32_t port, const struct softib_packet *p);
-uint64_t switch_read_mailbox(uint32_t row, int box); /* the mailbox of this process */
+uint64_t switch_read_mailbox(uint32_t row, int box); /* reads a mailbox of this process */
 
 #define SWITCH_ACKS   0
 #define SWITCH_READY  1

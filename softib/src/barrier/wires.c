@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 struct softib_wires {
-    uint32_t level; /* of this process's wire */
+    uint32_t level; /* level of this process's `arrive` wire */
     bool entered;
 };
 

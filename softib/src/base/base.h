@@ -47,8 +47,8 @@ static inline uint64_t max_u64(uint64_t a, uint64_t b)
 /* Prints a line for the user on standard error, with the prefix "softib: ", unless SOFTIB_LOG=0 is set. */
 void softib_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Called in each turn of a spin loop, of which *turn counts the turns: a pause of the processor, later
- * sched_yield. */
+/* Waits one turn of a spin loop: a processor pause in the first turns, sched_yield later. *turn counts the
+ * turns. */
 void spin_wait(unsigned *turn);
 
 /* A lock among the threads of one process. */

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Allocates the next free number of first to n - 1; 0: none is free. `first` is at least 1. The search
- * begins at *hint. The caller holds the lock of the table. */
+/* Allocates the next free number in [first, n), where `first` is at least 1; returns 0 if none is free. The
+ * search begins at *hint. The caller holds the lock of the table. */
 static inline uint32_t number_allocate(bool *taken, uint32_t first, uint32_t n, uint32_t *hint)
 {
     for (uint32_t i = 0; i < n; i++) {

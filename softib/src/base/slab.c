@@ -50,7 +50,7 @@ static struct {
 static unsigned slab_size_class(size_t size)
 {
     size = size < CACHELINE ? CACHELINE : size;
-    unsigned power = 63 - (unsigned)__builtin_clzll(size); /* the power of two at or below */
+    unsigned power = 63 - (unsigned)__builtin_clzll(size); /* exponent: largest power of two up to `size` */
     size_t rest = size - ((size_t)1 << power);
     return (power - 6) * 4 + (unsigned)((rest * 4 + ((size_t)1 << power) - 1) >> power);
 }

@@ -15,9 +15,9 @@
 static int ep_fd = -1, wake_fd = -1, timer_fd = -1;
 static struct lock task_lock;
 static struct task *tasks;
-static _Atomic uint64_t next_due = NEVER; /* of the list */
+static _Atomic uint64_t next_due = NEVER; /* deadline of the earliest task in `tasks` */
 static struct lock timer_lock;
-static _Atomic uint64_t timer_set = NEVER; /* what the thread sleeps until */
+static _Atomic uint64_t timer_set = NEVER; /* time to which timer_fd is set */
 static const struct attendant *attendants[ATTENDANTS];
 static unsigned nattendants;
 
@@ -69,12 +69,12 @@ static void engine_on_timer(struct watch *w, uint32_t ev)
     spinlock_release(&timer_lock);
 }
 
-/* The caller sets the timer itself: waking the engine thread would cost two context switches. The deadline is
- * only moved forward; when the timer fires, the thread sets it again. */
+/* Sets the timer in the calling thread: waking the engine thread would cost two context switches. The timer
+ * is only moved to an earlier time; when it expires, the engine thread sets it to the next deadline. */
 static void set_timer(uint64_t due)
 {
     struct itimerspec t = {0};
-    due = max_u64(due, 1); /* 0 would stop it */
+    due = max_u64(due, 1); /* 0 would disarm the timer */
     t.it_value.tv_sec = (time_t)(due / NS_S);
     t.it_value.tv_nsec = (long)(due % NS_S);
     spinlock_acquire(&timer_lock);
@@ -176,10 +176,10 @@ void engine_notify_armed(void)
             attendants[i]->armed();
 }
 
-/* The time that all tasks permit the thread to sleep, in ms. */
+/* Returns the longest sleep in ms that all attendants permit. */
 static int compute_sleep_ms(void)
 {
-    unsigned least = ~0u; /* as -1 is: for ever */
+    unsigned least = ~0u; /* as an int -1: no limit */
     for (unsigned i = 0; i < nattendants; i++) {
         unsigned ms = (unsigned)attendants[i]->sleep(atomic_load(&next_due));
         least = ms < least ? ms : least;
@@ -225,7 +225,7 @@ bool engine_run(void)
     pthread_t thread;
     sigset_t all, old;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are for the program's threads */
+    pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are delivered to the program's threads only */
     int r = pthread_create(&thread, NULL, engine_thread_main, NULL);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (!r)

@@ -33,16 +33,16 @@ struct attendant {
     void (*woke)(void); /* called after the engine thread slept and handled its descriptors */
 };
 
-bool engine_open(void);             /* allows descriptors, tasks and attendants */
-bool engine_run(void);              /* starts the thread */
-void engine_reset_after_fork(void); /* in a forked child, which has no thread */
+bool engine_open(void);             /* initialises the engine: tasks may be added */
+bool engine_run(void);              /* starts the engine thread */
+void engine_reset_after_fork(void); /* called in a forked child, which has no engine thread */
 void engine_add_attendant(const struct attendant *a);
 
 bool engine_add(int fd, struct watch *w, uint32_t events);
 void engine_modify_watch(int fd, struct watch *w, uint32_t events);
 void engine_remove_watch(int fd);
 
-/* Runs the task at `due`, or at the earlier time it was deferred to before. */
+/* Runs the task at `due`, or earlier if it is already deferred to an earlier time. */
 void engine_defer(struct task *t, uint64_t due);
 /* Removes the task from the engine's list and waits until no thread executes it. */
 void engine_cancel_task(struct task *t);

@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define GUID_BASE 0x0250f71b00000000ull /* locally administered */
+#define GUID_BASE 0x0250f71b00000000ull /* a locally administered EUI-64 */
 
 #define FABRIC_FEATURE_NAME(id, name) [FEATURE_##id] = name,
 const char *const fabric_features[FEATURES] = {FABRIC_FEATURES(FABRIC_FEATURE_NAME)};
 
-/* Bytes of the route header, the UDP header, and the longest headers of an InfiniBand request, with its
- * checksum. */
+/* Bytes that RoCE adds to the data of a packet: route header, UDP header, the longest headers of an
+ * InfiniBand request, checksum. */
 #define ROCE_HEADERS (40 + 8 + 12 + 4 + 28 + 4)
 
 uint32_t fabric_mtu_of_ethernet(uint32_t mtu)
@@ -101,7 +101,7 @@ uint16_t fabric_guid_lid(const struct fabric *f, uint64_t guid)
 bool fabric_select(const struct fabric *f, const char *text, bool *match)
 {
     unsigned node = 0, hca = 0, port = 0;
-    bool all = !strncmp(text, "hca", 3); /* of every node */
+    bool all = !strncmp(text, "hca", 3); /* "hca1" without a node: the adapters of every node */
     int used = 0,
         parts = all ? 1 + sscanf(text, "hca%u%n/%u%n", &hca, &used, &port, &used)
                     : sscanf(text, "node%u%n/hca%u%n/%u%n", &node, &used, &hca, &used, &port, &used);

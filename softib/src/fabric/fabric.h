@@ -42,12 +42,12 @@ enum fab_wire {
 #define FABRIC_FEATURE_NUMBER(id, name) FEATURE_##id,
 enum fab_feature { FABRIC_FEATURES(FABRIC_FEATURE_NUMBER) FEATURES };
 
-extern const char *const fabric_features[FEATURES]; /* names in the text */
+extern const char *const fabric_features[FEATURES]; /* names of the features in SOFTIB_FABRIC */
 
 struct fab_port {
     uint64_t rate; /* bytes per second; 0: not limited */
-    uint64_t
-        bus; /* bytes per second of its adapter's bus, for all ports and both directions; 0: not limited */
+    /* Bytes per second of the adapter's bus, for all ports and both directions; 0: not limited. */
+    uint64_t bus;
     uint64_t latency; /* one-way latency to any other port, in ns: see fabric_latency */
     uint64_t down_at; /* ns after the start of the fabric at which the port goes down; NEVER: not planned */
     uint64_t up_at;   /* at which the port comes up again; NEVER: not planned */
@@ -57,8 +57,8 @@ struct fab_port {
     uint32_t mtu;                   /* InfiniBand MTU: 256 to 4096 */
     uint32_t without;               /* features that its adapter lacks: bits of 1 << enum fab_feature */
     bool ethernet;                  /* RoCE; the fields below are for RoCE ports */
-    char netdev
-        [16]; /* network interface of this machine whose addresses the port has; "": synthetic addresses */
+    /* Network interface of this machine whose addresses the port has; "": synthetic addresses. */
+    char netdev[16];
     uint16_t vlan;                            /* VLAN in which the port has another address; 0: none */
     struct in_addr interface_addr[FAB_ADDRS]; /* IPv4 addresses of the interface `netdev`: see gid.h */
     uint8_t interface_addrs;
@@ -72,15 +72,15 @@ struct fabric {
     uint32_t nodes, hcas, ports, lmc, mtu;
     uint32_t ud_loss, ud_drop, ud_dup, ud_reorder, sw_loss; /* probability in parts per 2^32 */
     uint64_t seed;
-    uint32_t switches; /* to which nodes are attached; if there are several, one more switch connects them */
-    uint32_t hub;      /* 1: there is a barrier network: see fabric_has_hub */
+    uint32_t switches;   /* number of switches with nodes; several are connected by one more switch */
+    uint32_t hub;        /* 1: there is a barrier network: see fabric_has_hub */
     bool atomics_global; /* atomic operations are atomic with those of the processor, or fail */
     uint64_t pin;        /* additional ns for the registration of each page */
     uint32_t groups;     /* limit of multicast groups */
     uint32_t sm;         /* 1: ports report a subnet manager, through which programs join groups */
     enum fab_wire wire;
     uint16_t base;         /* first TCP and UDP port number */
-    uint32_t node;         /* of this process */
+    uint32_t node;         /* node of this process */
     uint64_t id;           /* hash of the text: equal for all processes of one fabric */
     uint16_t *base_of;     /* first TCP and UDP port number of each node */
     struct fab_port *port; /* by linear port number */

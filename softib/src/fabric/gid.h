@@ -26,8 +26,8 @@ struct gid {
 uint32_t gid_table_size(const struct fabric *f, uint32_t linear);
 bool gid_table_entry(const struct fabric *f, uint32_t linear, uint32_t index, struct gid *out);
 
-/* The LID of the port with the GID `dgid` in the network of entry `sgid_index` of the table of port
- * `from`; 0: no port of that network has this GID with the same type. */
+/* Returns the LID of the port with the GID `dgid` in the network of entry `sgid_index` of the GID table of
+ * port `from`; 0: no port of that network has this GID with the same type. */
 uint16_t gid_resolve(const struct fabric *f, uint32_t from, uint32_t sgid_index, const uint8_t dgid[16]);
 
 bool gid_is_v4(const uint8_t raw[16]); /* the GID is an IPv4-mapped address */

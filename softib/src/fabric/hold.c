@@ -30,8 +30,8 @@ static bool hold_is_owner_dead(struct wait *w, uint32_t slot, unsigned turn)
     return false;
 }
 
-/* Waits until the word differs from `name`, or is 0 if `name` is 0 (a count). Returns true if its process
- * has ended. */
+/* Waits until *word differs from `name`, or until the counter *word is 0 if `name` is 0. Returns true if the
+ * process in `slot` has ended. */
 static bool wait_word_released(struct wait *w, uint32_t slot, _Atomic uint64_t *word, uint64_t name)
 {
     for (unsigned turn = 0;;) {

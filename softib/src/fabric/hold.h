@@ -1,8 +1,8 @@
 /* hold.h: prevents that another process accesses an object (memory region, QP, SRQ of an XRC domain) after
  * its owner destroyed it or changed its state. A process that uses another member's object first writes
  * the object's name to its row of the registry, then checks the key or the state. The owner first clears
- * the key or changes the state, then waits until no live process has the name in its row: not for a
- * process that has died, but also for one that is stopped. Threads of the owner do not write names to the
+ * the key or changes the state, then waits until no live process has the name in its row: also for a
+ * process that is stopped, but not for one that has died. Threads of the owner do not write names to the
  * row: they cannot outlive the owner.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -11,7 +11,7 @@
 
 #include "fabric/proc.h"
 
-/* Indexes of a member's objects: regions begin at 0. */
+/* First object index of QPs and of XRC SRQs in a hold; indexes of memory regions begin at 0. */
 #define HOLD_QP  (1u << 24)
 #define HOLD_XRC (1u << 25)
 

@@ -97,7 +97,8 @@ int chan_open(uint32_t chan)
     socklen_t len = make_channel_name(&a, proc.slot, chan);
     int fd = bind_name(&a, len);
     if (fd >= 0)
-        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK); /* the program decides */
+        /* Reads block by default; the program may set O_NONBLOCK. */
+        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
     return fd;
 }
 
@@ -106,7 +107,7 @@ void chan_ring(uint32_t slot, uint32_t chan)
     struct sockaddr_un a;
     socklen_t len = make_channel_name(&a, slot, chan);
     char token = 1;
-    /* If the queue is full, it contains a token already. */
+    /* The call fails if the socket's queue is full: then the queue contains a token already. */
     sendto(proc.ring_fd, &token, 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&a, len);
 }
 

@@ -14,8 +14,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static uint32_t
-    refused_gen[MEMBERS]; /* generation for which the refusal was reported; under proc.peers_lock */
+/* Generation for which the refusal was reported; under proc.peers_lock. */
+static uint32_t refused_gen[MEMBERS];
 
 static void *map_file_range(int fd, uint64_t off, uint64_t bytes)
 {

@@ -194,8 +194,8 @@ static void permit_member_access(void)
         softib_log("SOFTIB_PTRACER=%s is not a process ID: no other process may copy to or from this one", v);
         return;
     }
-    /* Fails where Yama is absent, which needs none of it, and where there is no such process: a container has
-     * numbers of its own. */
+    /* prctl fails if Yama is absent, where no permission is needed, and if the process id is unknown: a
+     * container has its own process ids. */
     if (!v || prctl(PR_SET_PTRACER, pid, 0, 0, 0))
         prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 }

@@ -32,7 +32,7 @@ struct peer {
     atomic_bool dead;
     atomic_bool refused; /* the system does not permit copies to or from its memory */
     atomic_int refs;
-    int arena_fd;        /* number of the arena's descriptor in the peer */
+    int arena_fd;        /* the arena's file descriptor number in the peer */
     struct arena *arena; /* first extent of the arena; see peer_arena_address */
     char *extent[ARENA_EXTENTS];
     _Atomic uint64_t mapped; /* bytes of the arena that are mapped, from its start */
@@ -48,10 +48,10 @@ struct proc {
     struct fabric fab;
     struct registry *reg;
     struct arena *arena;
-    uint64_t arena_bytes; /* of the arena that are mapped */
+    uint64_t arena_bytes; /* mapped bytes of this process's arena */
     int reg_fd, arena_fd; /* memory files of the registry and of the arena */
-    int bell_fd;          /* socket at which other members ring this one */
-    int ring_fd;          /* socket from which this process rings others */
+    int bell_fd;          /* socket that receives doorbells of other members */
+    int ring_fd;          /* socket that sends doorbells to other members */
     uint32_t slot;
     pid_t pid;
     uint64_t key; /* part of the names of this fabric's sockets */
@@ -65,18 +65,20 @@ extern struct proc proc;
 
 /* Functions of the modules above the fabric that proc_join calls. */
 struct machine {
-    bool (*ready)(void);           /* first; false: a requirement is missing, which was logged */
+    bool (*ready)(void);           /* called first; false: a requirement is missing, which was logged */
     bool (*listen)(uint32_t slot); /* binds the network ports of the slot; false: they are in use */
-    bool (*start)(void);           /* after the process has joined */
-    void (*forget)(void);          /* in a forked child, which has the descriptors but not the threads */
+    bool (*start)(void);           /* called after the process has joined */
+    void (*forget)(void);          /* called in a forked child, which has descriptors but no threads */
 };
 
-/* Joins the fabric, once. False after a message. Thread-safe. */
+/* Joins the fabric if this process has not joined yet. Returns false after printing a message.
+ * Thread-safe. */
 bool proc_join(const struct machine *m);
 bool proc_has_joined(void);
 bool proc_fabric(void); /* reads SOFTIB_FABRIC without joining */
 
-/* The member in the slot, attached, with a reference; NULL: there is none, or it is dead. */
+/* Returns the member in the slot, attached, with a reference; NULL: the slot is free or its member is
+ * dead. */
 struct peer *peer_get(uint32_t slot);
 /* Like peer_get. *why: the errno if the member is alive but cannot be accessed (which was logged), else 0. */
 struct peer *peer_find(uint32_t slot, int *why);
@@ -85,7 +87,7 @@ void peer_release(struct peer *p);
 uint64_t process_read_start_time(pid_t pid);
 /* A pidfd of the process with this start time. -1 with ESRCH if it has ended (a zombie counts as ended). */
 int process_open_pidfd(pid_t pid, uint64_t born);
-/* True if errno of process_open_pidfd means that the process has ended; false: the check failed. */
+/* True if errno of process_open_pidfd means that the process has ended; false: the check itself failed. */
 bool process_ended_message(void);
 
 /* Wakes the member's engine thread to poll its arena. */

@@ -47,7 +47,7 @@ uint64_t registry_key(const struct fabric *f)
     stat("/proc/self/ns/pid", &st);
     uint64_t k[4] = {f->id, (uint64_t)getuid(), (uint64_t)st.st_ino, SHM_MAGIC};
     uint64_t h = hash_bytes(k, sizeof(k), 1469598103934665603ull);
-    /* With wire=tcp each node is a machine of its own. */
+    /* With wire=tcp each node has its own registry, as if it were a machine of its own. */
     return f->wire == WIRE_TCP ? hash_bytes(&f->node, sizeof(f->node), h) : h;
 }
 
@@ -81,8 +81,8 @@ int shared_open_checked(int pid, int fd, uint64_t from, uint64_t length)
     uint64_t size;
     struct stat link; /* its permissions show how the other process has opened the file */
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
-    const int place =
-        open(path, O_PATH | O_CLOEXEC); /* without O_PATH, opening a device could have side effects */
+    /* Without O_PATH, opening a device could have side effects. */
+    const int place = open(path, O_PATH | O_CLOEXEC);
     if (place < 0)
         return -1;
     const bool writes = !lstat(path, &link) && (link.st_mode & BOTH) == BOTH;

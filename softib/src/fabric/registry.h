@@ -30,7 +30,7 @@ socklen_t bell_name(struct sockaddr_un *a, uint64_t key, const struct reg_member
 uint64_t registry_key(const struct fabric *f);
 /* Opens the registry of a live member of fabric `key`; -1: there is none. */
 int registry_find(uint64_t key);
-/* registry_find in a list of names like /proc/net/unix, to which every user can add lines. */
+/* Like registry_find, in a list of sockets like /proc/net/unix, to which every user can add entries. */
 int registry_find_in(FILE *in, uint64_t key);
 struct registry *registry_map(int fd);
 

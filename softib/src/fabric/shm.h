@@ -39,7 +39,7 @@
 #define ARENA_FIRST \
     (32ull << 20) /* bytes of the first extent of an arena; each further extent doubles the arena */
 #define ARENA_EXTENTS 7
-#define HOLDS         63 /* names in the row of a member: see hold.h */
+#define HOLDS         63 /* objects that a member's row can record: see hold.h */
 
 enum counter {
     CNT_TX_PACKETS,
@@ -59,7 +59,7 @@ struct reg_port {
     atomic_uint up;
     atomic_uint plan;                  /* bit 0: the planned down was applied, bit 1: the planned up */
     _Atomic uint64_t tx_free, rx_free; /* time in ns at which the link is next idle, in each direction */
-    /* Members of an adapter's first port only. */
+    /* The following members are used in an adapter's first port only. */
     _Atomic uint64_t bus_free; /* time in ns at which the adapter's bus is next idle */
     atomic_uint gone;          /* the adapter was removed */
 } __attribute__((aligned(CACHELINE)));
@@ -85,40 +85,40 @@ struct reg_group {
     uint8_t gid[16];
     atomic_uint used;
     atomic_uint qpn[GROUP_QPS];
-    atomic_uint port[GROUP_QPS]; /* of each QP */
-    atomic_uint top;             /* members have lower indexes */
+    atomic_uint port[GROUP_QPS]; /* port of each QP */
+    atomic_uint top;             /* upper bound of the members' indexes */
 };
 
 struct reg_packet {
-    uint64_t began; /* time at which its first byte left; 0: ports have no rate and no latency */
+    uint64_t began; /* time at which the first byte left the sender; 0: ports have no rate and no latency */
     uint32_t length;
     uint32_t not_qpn;                  /* QP to which the packet is not delivered: the sender, or 0 */
     uint32_t from;                     /* port of the sender */
-    _Alignas(16) char head[LANE_HEAD]; /* struct request */
+    _Alignas(16) char head[LANE_HEAD]; /* the packet's struct request */
     char data[LANE_BYTES];
 };
 
 /* State of a lane for one member of its group. Only `taken` is read without the lock. */
 struct reg_taker {
     struct shlock lock; /* held by the thread that delivers to the member */
-    atomic_uint
-        books; /* 1: this member accounts for the packet at its port, once for all members at that port */
+    /* 1: this member accounts for the packet at its port, once for all members at that port. */
+    atomic_uint books;
     _Atomic uint64_t taken; /* number of the next packet for the member */
     uint64_t due;           /* time at which packet `taken` has passed the member's port; 0: not computed */
 };
 
 /* Packets of a multicast group, which its members take: see local/lane.h. */
 struct reg_lane {
-    struct shlock lock;       /* of senders */
+    struct shlock lock;       /* held by the sender of a packet */
     uint64_t floor;           /* lower bound of `taken` of all members */
     _Atomic uint64_t slowest; /* bytes per second of the slowest port with members; 0: no port has a rate */
-    _Atomic uint64_t free_at; /* time at which that port is next idle */
+    _Atomic uint64_t free_at; /* time at which the slowest port is next idle */
     _Alignas(CACHELINE) _Atomic uint64_t tail; /* packets sent so far */
     /* Bits of members whose program waits for an event, or may wait. */
     _Alignas(CACHELINE) _Atomic uint64_t asleep[LANE_WORDS];
     atomic_uint waking; /* the member that was woken last wakes the next one */
-    _Atomic uint64_t
-        dozing[LANE_WORDS]; /* bits of members that were asleep and fetched an event of another CQ */
+    /* Bits of members that were asleep and fetched an event of another CQ. */
+    _Atomic uint64_t dozing[LANE_WORDS];
     _Alignas(CACHELINE) struct reg_taker taker[GROUP_QPS];
     _Alignas(CACHELINE) struct reg_packet packet[LANE_PACKETS];
 };
@@ -132,15 +132,15 @@ struct reg_hold {
 /* An XRC domain that a process has open: processes of a node that open the same file share the domain. */
 struct reg_xrcd {
     uint64_t key;       /* 0: free */
-    uint32_t slot, gen; /* of the process */
+    uint32_t slot, gen; /* slot and generation of the process that has the domain open */
     uint32_t opened;    /* number of times that the process has it open */
 };
 
 struct registry {
     uint32_t magic, bytes;
     uint64_t fabric_id, began;
-    struct shlock lock; /* members and groups */
-    atomic_uint slots;  /* slots of all members so far are lower */
+    struct shlock lock; /* protects members and groups */
+    atomic_uint slots;  /* upper bound of the slots used so far */
     struct reg_member member[MEMBERS];
     struct reg_hold hold[MEMBERS];
     struct reg_port port[FAB_MAX_PORTS];
@@ -176,17 +176,17 @@ struct sh_cqe {
 struct sh_cq {
     struct shlock lock;
     atomic_uint live;
-    atomic_uint size; /* power of two entries in the ring; the CQ is full at `limit` */
+    atomic_uint size; /* entries of the ring, a power of two; the CQ is full at `limit` */
     atomic_uint limit;
     _Atomic uint64_t ring; /* offset in the arena */
-    atomic_uint armed;     /* 0, 1 any, 2 solicited */
+    atomic_uint armed;     /* 0: not armed, 1: for any completion, 2: for solicited completions */
     atomic_uint events;    /* events that ibv_get_cq_event has not returned yet */
     uint32_t chan;         /* completion channel, 0: none */
     atomic_uint overrun;
     atomic_uint stamped;                       /* the program reads time stamps */
     _Atomic uint64_t notified;                 /* value of `tail` when the last event was raised */
-    _Alignas(CACHELINE) _Atomic uint64_t tail; /* producers */
-    _Alignas(CACHELINE) _Atomic uint64_t head; /* the consumer */
+    _Alignas(CACHELINE) _Atomic uint64_t tail; /* written by producers */
+    _Alignas(CACHELINE) _Atomic uint64_t head; /* written by the consumer */
 };
 
 struct sh_sge {
@@ -258,7 +258,7 @@ struct sh_qp {
     atomic_uint roce_v2;            /* 1: the QP accepts packets of RoCE v2, 0: of RoCE v1 */
     atomic_uint alt_port, alt_dlid; /* the alternate path: local port and the peer's LID */
     atomic_uint drained;            /* LAST_WQE_REACHED was reported */
-    _Atomic uint64_t domain;        /* of an XRC receive QP */
+    _Atomic uint64_t domain;        /* domain of an XRC receive QP */
 };
 
 #define QP_NONE 0x80000000u
@@ -284,26 +284,26 @@ struct sh_piece {
  * upper halves of `next` and `done` contain the number of the copy, so that a late helper has no effect on
  * the next copy. */
 struct sh_copy {
-    struct shlock lock; /* the sender that uses this entry */
+    struct shlock lock; /* held by the sender that uses this entry */
     uint32_t pid, nnear, nfar;
     uint32_t inward; /* 1: the sender reads this process's memory */
     uint64_t total;
     struct sh_piece near[MAX_SGE], far[MAX_SGE]; /* memory of the sender and of this process */
     atomic_uint failed;
     _Alignas(CACHELINE) _Atomic uint64_t next; /* first byte not assigned to a copier */
-    _Alignas(CACHELINE) _Atomic uint64_t done; /* bytes this process has copied */
+    _Alignas(CACHELINE) _Atomic uint64_t done; /* bytes that the owner of the arena has copied */
 };
 
 struct arena {
     uint32_t magic, slot;
     _Atomic uint64_t top; /* end of the memory in use */
-    _Alignas(CACHELINE)
-        atomic_uint copies_open; /* bits of the entries of `copy` for which help is requested */
-    atomic_uint attentive;       /* the engine thread polls without being woken */
-    atomic_uint help_requested;  /* the doorbell was rung for a copy, which may have ended since */
-    atomic_uint copying;         /* threads of this process that copy to or from other processes */
+    /* Bits of the entries of `copy` for which help is requested. */
+    _Alignas(CACHELINE) atomic_uint copies_open;
+    atomic_uint attentive;      /* the engine thread polls without being woken */
+    atomic_uint help_requested; /* the doorbell was rung for a copy, which may have ended since */
+    atomic_uint copying;        /* threads of this process that copy to or from other processes */
     _Alignas(CACHELINE) struct sh_copy copy[SHARED_COPIES];
-    struct shlock ev_lock;     /* of `event` */
+    struct shlock ev_lock;     /* protects `event` */
     struct shlock atomic_unit; /* held during an atomic operation on this process's memory */
     _Atomic uint64_t ev_head, ev_tail;
     struct sh_event event[EVENTS];

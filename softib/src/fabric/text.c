@@ -96,7 +96,7 @@ static bool set_mtu(struct fabric *f, const char *v)
     uint64_t n;
     if (!parse_uint(v, 256, ETHERNET_MTU_MAX, &n))
         return false;
-    f->mtu = (uint32_t)n; /* finish_mtu has the last check: what an Ethernet may have, InfiniBand may not */
+    f->mtu = (uint32_t)n; /* finish_mtu checks the value again: not every Ethernet MTU is an InfiniBand MTU */
     return true;
 }
 
@@ -156,7 +156,7 @@ static bool set_seed(struct fabric *f, const char *v)
 }
 
 /* Settings of the whole fabric: a number within bounds, a probability (no bounds), or a function. The first
- * SIZES must come before the settings of ports. */
+ * SIZES settings must precede settings of ports in the text. */
 #define SIZES     4
 #define AT(field) offsetof(struct fabric, field)
 static const struct global {
@@ -261,7 +261,6 @@ static bool set_missing_feature(struct fab_port *p, const char *v)
     return false;
 }
 
-/* Settings of ports. */
 static const struct local {
     const char *name;
     bool (*set)(struct fab_port *p, const char *v);
@@ -357,8 +356,8 @@ static bool begin_scope(struct parse *p, const char *word)
     return true;
 }
 
-/* Adds an IP address to the ports in scope. If several ports share one list, each port uses another of the
- * addresses that answer, so that each network of a node becomes a rail. */
+/* Adds an IP address to the ports in scope. If several ports share one list, each port uses a different one
+ * of the addresses that answer, so that each network of a node becomes a rail. */
 static bool add_addr(struct parse *p, const char *v, const char *word)
 {
     struct fabric *f = p->f;

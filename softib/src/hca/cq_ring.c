@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/hca.h"
 
-/* True for completions that notify a CQ armed for solicited events: errors do, too. */
+/* True for completions that notify a CQ armed for solicited events: solicited completions and errors. */
 static bool is_solicited(const struct sh_cqe *e)
 {
     return e->solicited || e->status != IBV_WC_SUCCESS;

@@ -1,12 +1,12 @@
-/* group.c: finds the row of a multicast group in the registry. The row of the group searched last is cached, because
- * sending searches once per packet.
+/* group.c: finds the row of a multicast group in the registry. Found rows are cached, because sending
+ * searches once per packet.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/send_queue.h"
 
 #define HINTS 64
 
-static atomic_uint hints[HINTS]; /* rows by a hash of the GID, plus one */
+static atomic_uint hints[HINTS]; /* for each hash of a GID: row of the group found last + 1; 0: none */
 
 static bool group_row_matches(unsigned row, const uint8_t gid[16])
 {

@@ -31,13 +31,13 @@ struct device {
     const void *ops; /* vendor libraries read the table of their driver at this offset */
     void *spare[16];
     uint32_t hca;
-    bool wires; /* not an HCA but the end of a barrier network: no ports, queues or memory */
+    bool wires; /* the device of a barrier network, not an HCA: no ports, queues or memory */
 };
 
 struct ctx {
     uint32_t hca;
-    bool wires;        /* as in struct device */
-    uint32_t exporter; /* slot of the process whose context was imported; of this process: not imported */
+    bool wires;        /* device of a barrier network, as in struct device */
+    uint32_t exporter; /* slot of the process whose context was imported; own slot: not imported */
     struct lock ev_lock;
     struct async_node *ev_list;
     struct ctx *next;
@@ -46,7 +46,7 @@ struct ctx {
 
 struct pd {
     struct ibv_pd ibv;
-    struct pd *parent; /* of a parent domain */
+    struct pd *parent; /* PD of a parent domain; NULL: not a parent domain */
     atomic_int refs;
     struct pd *next; /* in the list of all PDs of this process */
 };
@@ -56,11 +56,11 @@ struct mr {
     struct sh_mr *sh;
     uint32_t access;
     struct mr_import *import;  /* of a region imported from another process (import.c); else NULL */
-    atomic_int *device_memory; /* of a region in device memory (dm.c): the number of its regions; else NULL */
-    void *map;                 /* of a dma-buf; NULL: ordinary memory */
+    atomic_int *device_memory; /* counter of the device memory's regions (dm.c); NULL: other memory */
+    void *map;                 /* mapping of a dma-buf; NULL: ordinary memory */
     size_t map_length;
-    uint64_t
-        gpu_handle; /* of a region in a CUDA device: offset of its struct gpu_handle in the arena; else 0 */
+    /* Offset of the region's struct gpu_handle in the arena if the memory is in a CUDA device; else 0. */
+    uint64_t gpu_handle;
 };
 
 /* An XRC domain. Its key is equal in all processes that opened the same file. */
@@ -79,14 +79,14 @@ struct channel {
 };
 
 struct cq {
-    struct ibv_cq_ex ex; /* begins as struct ibv_cq does */
+    struct ibv_cq_ex ex; /* its first members are those of struct ibv_cq */
     struct sh_cq *sh;
     uint32_t idx;
     struct lock poll_lock;
-    struct cq *next;    /* on the same channel */
+    struct cq *next;    /* next CQ on the same channel */
     uint32_t delivered; /* events that the program has fetched, including acknowledged ones */
     uint32_t async_delivered;
-    uint64_t cursor; /* extended polling */
+    uint64_t cursor; /* ring index of extended polling */
     struct sh_cqe now;
     atomic_int refs;
     bool is_ex;
@@ -123,27 +123,27 @@ struct wqe {
     uint8_t executed;
     uint8_t settled;      /* a request for a memory window was executed on the local table */
     uint32_t got;         /* bytes of an RDMA READ's answer received so far */
-    struct path path;     /* of a UD request */
-    struct ibv_sge sge[]; /* or the inline data */
+    struct path path;     /* path of a UD request */
+    struct ibv_sge sge[]; /* gather list or inline data */
 };
 
 struct qp {
     struct ibv_qp_ex ex;
     struct sh_qp *sh;
     uint32_t idx;
-    struct lock lock; /* the send side */
+    struct lock lock; /* protects the send side */
     const struct wire *wire;
     bool has_ex, sig_all, no_self_mcast;
     bool opened;    /* a handle of ibv_open_qp, which has only a number and a domain */
     bool alternate; /* an alternate path is loaded, and the QP has not migrated to it: see migrate.c */
     struct ibv_qp_cap cap;
-    struct ibv_qp_attr attr; /* as last modified */
+    struct ibv_qp_attr attr; /* attributes as set by ibv_modify_qp */
     uint64_t send_ops;
     uint32_t linear; /* linear number of the local port */
     struct path path;
     uint32_t async_delivered;
-    struct task
-        task; /* runs the send queue at a later time; while its `busy` is not 0, the QP is not freed */
+    /* Runs the send queue at a later time. While its `busy` is not 0, the QP is not freed. */
+    struct task task;
 
     char *sq;
     size_t stride;
@@ -155,7 +155,7 @@ struct qp {
     uint64_t wait_until;    /* end of the RNR or retry timer */
     uint32_t rnr_left, retry_left;
     struct peer *peer;
-    struct xrcd *xrcd; /* of an XRC receive QP */
+    struct xrcd *xrcd; /* XRC domain of an XRC receive QP */
 
     enum ibv_qp_state posting_in; /* state of the QP when posting began */
     int build_err;                /* first error between ibv_wr_start and ibv_wr_complete */
@@ -164,7 +164,7 @@ struct qp {
 
     uint64_t rng;
     struct held_datagram *held; /* datagram that the fault injection delays */
-    struct remote *remote;      /* of a QP that is connected to another machine: see net/conn.h */
+    struct remote *remote;      /* state of a QP that is connected to another machine: see net/conn.h */
 };
 
 struct ah {
@@ -232,7 +232,7 @@ static inline struct wqe *sq_get_wqe(struct qp *q, uint64_t i)
     return (struct wqe *)(q->sq + (i % q->cap.max_send_wr) * q->stride);
 }
 
-/* cq_ring.c */
+/* defined in cq_ring.c */
 void cq_push(struct peer *owner, uint32_t cq, const struct sh_cqe *e);
 /* Raises an event for completions whose event was suppressed, if the program does not poll. */
 void cq_notify_unreported(struct peer *owner, struct sh_cq *s);
@@ -241,7 +241,7 @@ static inline struct sh_cqe *cq_ring(struct peer *owner, const struct sh_cq *s)
     return peer_arena_address(owner, atomic_load_explicit(&s->ring, memory_order_relaxed));
 }
 
-/* rq_ring.c */
+/* defined in rq_ring.c */
 struct rwqe {
     uint64_t wr_id;
     uint32_t nsge, total;
@@ -260,20 +260,20 @@ static inline void *thread_unique_mark(void)
     return &mark;
 }
 
-/* qp_table.c */
-uint32_t
-qp_number_allocate(uint32_t *nth); /* returns an index, 0: none is free; *nth: number of QPs created so far */
+/* defined in qp_table.c */
+/* Returns an index, 0: none is free; *nth: number of QPs created so far. */
+uint32_t qp_number_allocate(uint32_t *nth);
 void qp_number_free(uint32_t idx);
 void qp_table_add(struct qp *q);
 void qp_table_remove(struct qp *q);
 struct qp *qp_lookup(uint32_t qpn); /* with a reference, which qp_release drops */
 void qp_for_each(void (*fn)(struct qp *q, uint32_t arg), uint32_t arg); /* fn has a reference to each QP */
-/* Returns when every request that was being executed has ended or checks its keys again. */
+/* Waits until each request in execution has ended or will check its memory keys again. */
 void qp_wait_lock_holders(void);
 extern _Atomic(struct qp *) qp_table[QP_MAX];
 
-/* The QP without a reference, for the thread that polls its completions: it exists while it has
- * completions. */
+/* Finds a QP without taking a reference. For the thread that polls the QP's completions: a QP exists as long
+ * as it has completions. */
 static inline struct qp *qp_find_unreferenced(uint32_t qpn)
 {
     struct qp *q = atomic_load_explicit(&qp_table[qpn & (QP_MAX - 1)], memory_order_acquire);
@@ -285,11 +285,11 @@ static inline void qp_release(struct qp *q)
     atomic_fetch_sub(&q->task.busy, 1);
 }
 
-/* qp_error.c; the locks are held unless stated otherwise */
+/* defined in qp_error.c; the caller holds the locks unless stated otherwise */
 /* Waits for messages that are being delivered. The state of the QP admits no new ones. Needs no lock. */
 void qp_wait_deliveries(const struct qp *q);
 void qp_to_error(struct qp *q);
-void qp_fail(struct qp *q, enum ibv_event_type why); /* takes the locks */
+void qp_fail(struct qp *q, enum ibv_event_type why); /* acquires the locks */
 void qp_report_drained(struct qp *q);
 void qp_flush_receives(struct qp *q); /* needs no lock */
 
@@ -300,7 +300,7 @@ bool async_next(struct ctx *c, struct ibv_async_event *e);
 void async_purge(struct ctx *c, const uint32_t *delivered);
 void async_wait(uint32_t *completed, uint32_t *delivered, pthread_mutex_t *m, pthread_cond_t *cond);
 
-/* path.c */
+/* defined in path.c */
 bool path_attr_legal(const struct ibv_ah_attr *a, uint32_t hca);
 /* Computes the path of legal attributes. Its LID is 0 if they designate no port that can be reached. */
 void path_from_attr(const struct ibv_ah_attr *a, uint32_t hca, struct path *p);

@@ -44,7 +44,7 @@ void migrate_on_peer_state(struct qp *q, bool arming)
         migrate_change_state(q->sh, IBV_MIG_REARM, IBV_MIG_ARMED);
 }
 
-/* Makes the alternate path the only one. */
+/* Makes the alternate path the primary path. Afterwards the QP has no alternate path. */
 static void switch_to_alternate(struct qp *q)
 {
     struct ibv_qp_attr *a = &q->attr;
@@ -66,7 +66,7 @@ static void switch_to_alternate(struct qp *q)
 
 bool migrate_to_alternate(struct qp *q)
 {
-    /* The peer may have migrated it already: only the private state remains to be changed. */
+    /* The peer may have migrated the shared state already: then only the private state changes. */
     if (!q->alternate || (!migrate_change_state(q->sh, IBV_MIG_ARMED, IBV_MIG_MIGRATED) &&
                           atomic_load(&q->sh->mig) != IBV_MIG_MIGRATED))
         return false;

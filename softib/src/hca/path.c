@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/responder.h"
 
-/* Returns the LID, or 0 if it is that of an Ethernet port: InfiniBand and Ethernet are two networks. */
+/* Returns `lid`, or 0 if it belongs to an Ethernet port: InfiniBand and Ethernet are two networks. */
 static uint16_t lid_if_infiniband(uint16_t lid)
 {
     struct fab_place at;

@@ -84,9 +84,10 @@ enum ibv_wc_status sq_handle_nak(struct qp *q, enum answer a, uint32_t arg, uint
     } else {
         uint64_t timeout = ack_timeout_ns(q->attr.timeout);
         if (timeout && !q->retry_left--)
-            return migrate_to_alternate(q) ? IBV_WC_SUCCESS
-                                           : IBV_WC_RETRY_EXC_ERR; /* immediately, by the other path */
-        q->wait_until = now + (timeout ? timeout : 100 * NS_MS); /* 0: wait for ever, but poll periodically */
+            /* After a migration the QP retries immediately over the alternate path. */
+            return migrate_to_alternate(q) ? IBV_WC_SUCCESS : IBV_WC_RETRY_EXC_ERR;
+        /* With timeout 0 there is no limit: a retry every 100 ms. */
+        q->wait_until = now + (timeout ? timeout : 100 * NS_MS);
     }
     port_count(q->linear, CNT_RETRIES, 1);
     return IBV_WC_SUCCESS;

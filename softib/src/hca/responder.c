@@ -233,8 +233,8 @@ static enum answer prepare_receive(struct target *t, const struct request *r, st
     return ANS_OK;
 }
 
-/* True if the QP's access flags permit the request. If not, the request is invalid whatever access the
- * memory permits. */
+/* True if the QP's access flags permit the request. If not, the request fails as invalid, and the region's
+ * access rights are not checked. */
 static bool qp_permits_access(const struct sh_qp *q, uint32_t need)
 {
     return atomic_load_explicit(&q->access, memory_order_relaxed) & need;

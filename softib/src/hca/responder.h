@@ -18,8 +18,8 @@ enum answer {
     ANS_INVALID,
     ANS_ACCESS,
     ANS_OP, /* the receiver's buffers are invalid */
-    /* Errors of the sender, which are never sent: */
-    ANS_LOCAL,   /* its buffers are invalid */
+    /* Errors at the sender, which are never sent: */
+    ANS_LOCAL,   /* the sender's buffers are invalid */
     ANS_LENGTH,  /* the message is longer than the path permits */
     ANS_REFUSED, /* the system does not permit access to the peer */
     ANS_WINDOW,  /* a memory window cannot be bound or invalidated as requested */
@@ -44,10 +44,10 @@ struct request {
 struct target {
     struct peer *owner;
     struct sh_qp *qp;
-    struct peer
-        *memory; /* owner of the receive requests and of the memory: `owner`, or the owner of the XRC SRQ */
+    /* Owner of the receive requests and of the memory: `owner`, or the owner of the XRC SRQ. */
+    struct peer *memory;
     struct sh_xrc *xrc;                /* SRQ of an XRC request, else NULL */
-    _Atomic uint64_t *hold, *xrc_hold; /* of a QP and an SRQ of another process; NULL: `users` counts */
+    _Atomic uint64_t *hold, *xrc_hold; /* on a QP and an SRQ of another process; NULL: own QP and SRQ */
 };
 
 /* The memory for a request's data. */
@@ -61,10 +61,10 @@ struct landing {
 enum answer target_find(struct peer *owner, uint32_t qpn, const struct request *r, struct target *t);
 void target_release(struct target *t);
 
-/* For SEND, WRITE and their variants. On an answer other than ANS_OK nothing is held, and the QP has
- * entered the error state if required. */
+/* Prepares a SEND, WRITE or one of their variants. On an answer other than ANS_OK the function holds no
+ * reference, and the QP has entered the error state if required. */
 enum answer target_prepare(struct target *t, const struct request *r, struct landing *l, uint32_t *arg);
-/* For READ and atomic operations. need: access rights. */
+/* Finds the memory of a READ or an atomic operation. need: required access rights. */
 enum answer target_source(struct target *t, const struct request *r, uint64_t len, uint32_t need,
                           struct rseg *s);
 /* Called when the data was copied: completes the receive if one was consumed. ok: the copy succeeded. */

@@ -6,7 +6,7 @@
 #include <netinet/in.h>
 #include <netinet/ip.h>
 
-#define NEXT_IBA     0x1bu /* of a global route header */
+#define NEXT_IBA     0x1bu /* next header of a GRH: an InfiniBand transport header */
 #define UDP_BYTES    8u
 #define V4_AT        20u
 #define V4_VERSION   4u

@@ -1,5 +1,5 @@
-/* route_header.h: the 40 bytes before a datagram's data: a global route header (InfiniBand, RoCE v1), an IPv6 header, or
- * 20 unused bytes and an IPv4 header (RoCE v2).
+/* route_header.h: the 40 bytes before a datagram's data: a global route header (InfiniBand, RoCE v1), an IPv6
+ * header, or 20 unused bytes and an IPv4 header (RoCE v2).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_ROUTE_HEADER_H

@@ -5,7 +5,7 @@
 
 uint64_t rnr_timer_ns(unsigned code)
 {
-    /* Table 45 of the InfiniBand architecture, in units of 10 us. */
+    /* RNR timer values: table 45 of the InfiniBand architecture, in units of 10 us. */
     static const uint32_t t[32] = {65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,   32,
                                    48,    64,   96,   128,  192,  256,   384,   512,   768,   1024, 1536,
                                    2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};

@@ -17,7 +17,6 @@ static inline void sq_lock_wire(struct qp *q)
         q->wire->lock();
 }
 
-/* Releases the lock of the wire, but not that of the QP. */
 static inline void sq_unlock_wire(struct qp *q)
 {
     if (UNLIKELY(q->wire->unlock != NULL))
@@ -36,8 +35,8 @@ static inline void sq_unlock(struct qp *q)
     spinlock_release(&q->lock);
 }
 
-void sq_run_task(
-    struct task *t); /* acquires the locks and runs the send queue of the QP that contains the task */
+/* Acquires the locks and runs the send queue of the QP that contains the task. */
+void sq_run_task(struct task *t);
 
 /* Fills `iov` with the request's local buffers; returns their number, or -1 if a key does not permit the
  * access `need`. */
@@ -48,13 +47,13 @@ void sq_flush(struct qp *q);
 uint64_t ack_timeout_ns(unsigned code);
 uint64_t rnr_timer_ns(unsigned code);
 
-/* qp_error.c */
-void sq_fail_request(struct qp *q, enum ibv_wc_status st); /* of the oldest incomplete request */
+/* defined in qp_error.c */
+void sq_fail_request(struct qp *q, enum ibv_wc_status st); /* fails the oldest incomplete request */
 /* Handles a receiver that is not ready or a peer that does not answer: schedules a retry, or returns the
  * status with which the request fails. IBV_WC_SUCCESS: a retry was scheduled. */
 enum ibv_wc_status sq_handle_nak(struct qp *q, enum answer a, uint32_t arg, uint64_t now);
 
-/* ud.c */
+/* defined in ud.c */
 enum answer ud_execute(struct qp *q, struct wqe *w);
 void ud_deliver(struct peer *to, uint32_t qpn, const struct request *r, const struct iovec *iov, int n);
 /* Delivers a datagram with this number. Faults are deterministic: the same datagram number and QP number

@@ -25,7 +25,7 @@ static bool ud_is_dropped(uint32_t qpn, uint64_t number)
     if (LIKELY(!proc.fab.ud_drop))
         return false;
     uint64_t s = ((proc.fab.seed + number) * 0x9E3779B97F4A7C15ull ^ qpn) | 1;
-    rng_next(&s); /* seeds of consecutive numbers give similar first values */
+    rng_next(&s); /* consecutive seeds give similar first values, which are discarded */
     return (uint32_t)(rng_next(&s) >> 32) < proc.fab.ud_drop;
 }
 

@@ -46,7 +46,7 @@ void window_unbind(struct sh_mr *s, const struct wire *held)
     s->within = 0;
 }
 
-/* True if the window lies in the region, and the region permits windows with such access. */
+/* True if the window lies in the region, and the region permits windows with the requested access. */
 static bool region_permits_window(const struct sh_mr *s, const struct sh_mr *region, const struct wqe *w)
 {
     const uint64_t length = w->swap;

@@ -18,8 +18,8 @@ static inline bool window_request(uint8_t opcode)
     return opcode == IBV_WR_BIND_MW || opcode == IBV_WR_LOCAL_INV;
 }
 
-/* Executes the request, at its first call. The locks of the QP and of its wire are held. ANS_OK or
- * ANS_WINDOW. */
+/* Executes the bind or invalidation unless an earlier call has done so. The locks of the QP and of its wire
+ * are held. Returns ANS_OK or ANS_WINDOW. */
 enum answer window_execute(struct qp *q, struct wqe *w);
 
 /* Unbinds the window. wire: the wire whose lock is held, or NULL. */

@@ -11,7 +11,7 @@
 #include <sys/uio.h>
 
 struct wire {
-    /* The lock of the wire's state, acquired after that of a queue pair; NULL: it has none. */
+    /* The lock of the wire's state, acquired after that of a queue pair; NULL: the wire has no lock. */
     void (*lock)(void);
     void (*unlock)(void);
 
@@ -26,9 +26,11 @@ struct wire {
     void (*reserve)(struct qp *q, struct wqe *w);
     /* Called when the path of the QP has changed; both locks are held. */
     void (*moved)(struct qp *q);
-    /* The queue pair has failed: returns when none of its requests accesses its memory any more. */
+    /* Called when the queue pair has failed: returns when no request accesses the program's memory any
+     * more. */
     void (*quiet)(struct qp *q);
-    /* The region is deregistered: returns when no request accesses it any more. The wire's lock is held. */
+    /* Called when a region is deregistered, with the lock held: returns when no request accesses it any
+     * more. */
     void (*retract)(struct sh_mr *s);
 
     /* Sends a datagram. ANS_OK, also if it was lost; ANS_REFUSED: the system does not permit access to the
@@ -39,7 +41,7 @@ struct wire {
                       int n);
     void (*group)(const uint8_t gid[16], bool join);
 
-    /* Packets to the barrier unit of the switch, and from it to the process at one of its ports. */
+    /* Send a packet to the barrier unit of the switch, and from it to the process at one of its ports. */
     void (*to_switch)(const struct softib_packet *p);
     void (*from_switch)(const struct softib_packet *p);
 };

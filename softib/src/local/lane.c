@@ -35,8 +35,8 @@ _Atomic uint64_t lane_delivered;
 atomic_uint lane_memberships;
 static struct lock mine_lock;
 static struct membership *mine;
-static _Atomic uint64_t sent[GROUPS]; /* number behind the last packet of this process in each lane */
-static _Atomic uint64_t sleepers_of[GROUPS / 64]; /* lanes to poll again when `later` runs */
+static _Atomic uint64_t sent[GROUPS]; /* for each lane: number of this process's last packet + 1 */
+static _Atomic uint64_t sleepers_of[GROUPS / 64]; /* lanes whose sleeping members are searched by `later` */
 static void run_lane_task(struct task *t);
 static struct task later = {.run = run_lane_task};
 
@@ -46,7 +46,6 @@ static bool try_lock(struct shlock *l)
     return atomic_compare_exchange_strong(&l->owner, &zero, shlock_self);
 }
 
-/* Releases a lock whose owner has died. */
 static void release_dead_owner_lock(struct shlock *l)
 {
     unsigned owner = atomic_load(&l->owner);
@@ -106,7 +105,7 @@ static bool cq_is_armed(const struct peer *owner, uint32_t qpn)
 
 enum sleep { AWAKE, DOZING, ASLEEP };
 
-/* The member's lock is held. */
+/* Sets the sleep state of member i, whose lock is held. */
 static void set_sleep_state(struct reg_lane *l, int i, enum sleep is)
 {
     const uint64_t bit = 1ull << i % 64;
@@ -120,7 +119,7 @@ static void set_sleep_state(struct reg_lane *l, int i, enum sleep is)
         atomic_fetch_and(&l->dozing[i / 64], ~bit);
 }
 
-/* The member's lock is held. */
+/* Marks member i as awake if its CQ, no longer armed, has raised an event. The member's lock is held. */
 static void update_sleep_state(struct reg_lane *l, int i, const struct peer *owner, uint32_t qpn)
 {
     const uint64_t bit = 1ull << i % 64;
@@ -186,8 +185,8 @@ static bool has_sleepers(struct reg_lane *l, bool dozing)
     return any != 0;
 }
 
-/* Delivers to at most `most` sleeping members with pending packets. *met: set if there were some. Returns
- * true if there may be more. */
+/* Delivers to at most `most` sleeping members with pending packets. *met: set if there was such a member.
+ * Returns true if there may be more. */
 static bool lane_deliver_to_sleepers(int row, int most, bool dozing, bool *met)
 {
     struct reg_lane *l = &proc.reg->lane[row];
@@ -389,8 +388,7 @@ void lane_check_armed(void)
         shlock_lock(&l->taker[m->i].lock);
         set_sleep_state(l, m->i, ASLEEP);
         shlock_unlock(&l->taker[m->i].lock);
-        lane_deliver_own(
-            m); /* refused: the delivering thread checks for packets once more, and the bit is set */
+        lane_deliver_own(m); /* false: the delivering thread sees the bit and checks for packets again */
     }
     spinlock_release(&mine_lock);
 }
@@ -455,7 +453,8 @@ void lane_close(int row, int i)
             break;
         }
     spinlock_release(&mine_lock);
-    /* A thread that delivers to the member holds its lock; a later one finds no number. */
+    /* Waits for a thread that delivers to the member and holds its lock. A later thread finds no QP
+     * number. */
     shlock_lock(&l->taker[i].lock);
     lane_skip_to_tail(l, i);
     shlock_unlock(&l->taker[i].lock);

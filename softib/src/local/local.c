@@ -18,8 +18,8 @@ static void local_detach(struct qp *q)
     (void)q;
 }
 
-/* Sends a datagram to a process of this machine. It may be dropped, but not every attempt: a sender that
- * repeats it must succeed eventually. */
+/* Sends a datagram to a process of this machine, which may drop it. Whether `ud_drop=` drops a datagram
+ * differs from attempt to attempt, so that a sender that repeats it succeeds eventually. */
 static enum answer local_send_datagram(uint32_t node, uint32_t qpn, const struct request *r,
                                        const struct iovec *iov, int n)
 {

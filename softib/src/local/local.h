@@ -8,13 +8,13 @@
 #include "hca/wire.h"
 
 extern const struct wire local_wire;
-extern const struct attendant local_attendant; /* large copies that two processes share */
+extern const struct attendant local_attendant; /* callbacks for large copies that two processes share */
 
-/* requester.c, pace.c */
+/* defined in requester.c, pace.c */
 void local_progress(struct qp *q, uint64_t now);
 void local_reserve_bandwidth(struct qp *q, struct wqe *w);
-/* Times of a multicast packet: at which its first byte leaves if the packet is sent now, and at which its
- * last byte arrives at a member's port. books: accounts for the packet at that port. */
+/* pace_send_start: time at which a multicast packet's first byte leaves if it is sent now. pace_arrival_time:
+ * time at which its last byte arrives at a port; books: its bytes use the port's rate. */
 uint64_t pace_send_start(uint32_t from, uint32_t length);
 uint64_t pace_arrival_time(const struct reg_packet *p, uint32_t port, bool books);
 

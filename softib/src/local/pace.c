@@ -75,8 +75,8 @@ void local_reserve_bandwidth(struct qp *q, struct wqe *w)
     uint64_t latency = fabric_latency(&proc.fab, q->linear, at.linear);
     bool read = w->opcode == IBV_WR_RDMA_READ; /* the data is transferred in the other direction */
     uint32_t from = read ? at.linear : q->linear, to = read ? q->linear : at.linear;
-    uint64_t bytes =
-        w->length + 30ull * count_packets(w->length, (uint32_t)q->attr.path_mtu); /* headers and CRCs */
+    /* With 30 bytes of headers and CRCs per packet. */
+    uint64_t bytes = w->length + 30ull * count_packets(w->length, (uint32_t)q->attr.path_mtu);
     uint64_t end = max_u64(book_port_time(from, true, bytes, now), book_port_time(to, false, bytes, now));
     w->due = end + latency * (read ? 2 : 1);
     w->ack_at = read || !qp_is_reliable(q) || !latency ? 0 : w->due + latency;

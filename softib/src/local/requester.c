@@ -105,7 +105,7 @@ static enum answer requester_execute(struct qp *q, struct wqe *w, uint32_t *arg)
     }
     if (UNLIKELY(q->alternate))
         migrate_on_peer_state(q, atomic_load(&t.qp->mig) != IBV_MIG_MIGRATED);
-    if (UNLIKELY(w->executed)) { /* only its acknowledgement was lost */
+    if (UNLIKELY(w->executed)) { /* executed before: only the acknowledgement was lost */
         target_release(&t);
         return ANS_OK;
     }
@@ -115,8 +115,8 @@ static enum answer requester_execute(struct qp *q, struct wqe *w, uint32_t *arg)
         a = execute_atomic(q, &t, &r, w);
     else
         a = execute_write(q, &t, &r, w, arg);
-    /* A copy that failed because the process died gets no answer; a copy that the system forbids is an error
-     * of that copy only. */
+    /* If the target's process died during the copy, there is no answer. If the system forbids the copy, only
+     * this request fails. */
     if (UNLIKELY(a == ANS_OP))
         a = atomic_load(&p->dead) ? ANS_DROP : atomic_load(&t.memory->refused) ? ANS_REFUSED : ANS_OP;
     target_release(&t);
@@ -150,7 +150,7 @@ static bool is_link_up(const struct qp *q)
     return port_up(q->linear) && port_up(to);
 }
 
-/* Requests an acknowledgement again that was lost. */
+/* Requests lost acknowledgements again. */
 static void resend_for_lost_ack(struct qp *q)
 {
     for (uint64_t i = q->done; i != q->next; i++) {
@@ -213,8 +213,8 @@ static bool requester_execute_next(struct qp *q, uint64_t *now)
     enum ibv_wc_status st =
         a == ANS_RNR || a == ANS_DROP ? sq_handle_nak(q, a, arg, *now) : requester_error_status(a);
     if (st == IBV_WC_SUCCESS)
-        return true;                      /* sees wait_until and defers */
-    for (; q->done != q->next; q->done++) /* earlier acknowledgements are still pending */
+        return true;                      /* the next call sees wait_until and defers the request */
+    for (; q->done != q->next; q->done++) /* completes earlier requests whose acknowledgements are pending */
         sq_complete(q, sq_get_wqe(q, q->done), q->done, IBV_WC_SUCCESS);
     sq_fail_request(q, st);
     return false;

@@ -16,7 +16,7 @@ static void store_last_byte_last(char *dst, const char *src, size_t n)
 {
     if (!n)
         return;
-    if (n == 8 && !((uintptr_t)dst & 7)) { /* one store for all bytes */
+    if (n == 8 && !((uintptr_t)dst & 7)) { /* an aligned word: one store for all bytes */
         uint64_t v;
         memcpy(&v, src, 8);
         __atomic_store_n((uint64_t *)(void *)dst, v, __ATOMIC_RELEASE);
@@ -36,7 +36,7 @@ static bool copy_is_all_mapped(const struct rseg *s, int n)
     return true;
 }
 
-/* Copies by the driver, which stores bytes in any order, all but the last byte and then the last byte. */
+/* Copies by the CUDA driver, which stores bytes in any order: all bytes but the last, then the last byte. */
 static bool gpu_move_last_last(char *to, const char *from, size_t n)
 {
     char last;
@@ -252,7 +252,7 @@ bool copy_atomic(struct peer *at, const struct rseg *s, bool cas, uint64_t opera
 {
     struct shlock *unit = &at->arena->atomic_unit;
     if (s->mr->access & MR_GPU)
-        return false; /* the driver has no atomics for the processor */
+        return false; /* the CUDA driver has no atomic operations for the processor */
     if (s->map && s->mr->fd >= 0) {
         direct_atomic(s->map, cas, operand, swap, old);
         return true;

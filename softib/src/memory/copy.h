@@ -1,5 +1,5 @@
-/* copy.h: copies between the memory of this process and that of another one. The last bytes are stored
- * last, so that a program that polls the end of a message finds the message complete.
+/* copy.h: copies between the memory of this process and that of another one. The last byte is stored
+ * last, so that a program that polls the last byte of a message finds the message complete.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_COPY_H

@@ -8,7 +8,7 @@
 #define DEVICES_MOST 16
 #define PAGE         4096u
 
-/* The part of the driver's binary interface that is used here. */
+/* The part of the CUDA driver's binary interface that softib uses. */
 typedef uintptr_t address_t; /* CUdeviceptr */
 struct ipc_handle {
     unsigned char bytes[64];
@@ -44,11 +44,11 @@ static struct gpu_context {
     unsigned long long marker_id; /* its buffer id, which differs if the address is used again */
 } devices[DEVICES_MOST];
 
-static struct lock gpu_lock; /* loading, devices */
+static struct lock gpu_lock; /* protects the loading of the driver and `devices` */
 static bool is_loaded;
 atomic_bool gpu_used;
 
-/* The lock is held. `flags` may have RTLD_NOLOAD. */
+/* Loads the CUDA driver library. With RTLD_NOLOAD: only if the program has loaded it. gpu_lock is held. */
 static bool load_cuda(int flags)
 {
     static const struct {
@@ -88,7 +88,7 @@ static bool gpu_load(int flags)
     return loaded;
 }
 
-/* The device of device memory, or -1; its allocation if `start` is not NULL. */
+/* Returns the device of device memory, else -1. If `start` is not NULL, stores the memory's allocation. */
 static int find_device(uint64_t addr, address_t *start, size_t *size)
 {
     unsigned type = 0, managed = 0;
@@ -112,7 +112,7 @@ bool gpu_is_device_memory(uint64_t addr)
     return gpu_load(RTLD_NOLOAD) && find_device(addr, NULL, NULL) >= 0;
 }
 
-/* 0: memory that the driver does not know. */
+/* Returns the driver's buffer id of the memory; 0: the driver does not know the memory. */
 static unsigned long long find_buffer_id(const void *memory)
 {
     unsigned type = 0;
@@ -123,8 +123,8 @@ static unsigned long long find_buffer_id(const void *memory)
                                                                                                       : id;
 }
 
-/* A stream in the current context, with a marker. The streams of a context end when the program resets it,
- * which the driver does not report. */
+/* Opens a stream in the current context and allocates a marker, which shows whether the context still exists:
+ * when the program resets the context, the driver ends its streams and does not report it. */
 static void open_stream(struct gpu_context *c)
 {
     if (cuda.stream_create(&c->stream, STREAM_NON_BLOCKING) != 0)
@@ -135,7 +135,7 @@ static void open_stream(struct gpu_context *c)
         c->marker_id = find_buffer_id(c->marker);
 }
 
-/* Makes the device's context current; the caller pops it. NULL: it cannot be used. */
+/* Makes the device's context current; the caller pops it. NULL: the context cannot be used. */
 static void *push_context(int device)
 {
     void *previous;
@@ -167,7 +167,7 @@ int gpu_export(uint64_t addr, uint64_t len, struct gpu_handle *out)
     size_t size;
     struct ipc_handle handle;
     const int device = find_device(addr, &start, &size);
-    /* Programs register whole pages. */
+    /* Programs register whole pages: a region may extend to the end of the allocation's last page. */
     if (device < 0 || len > (size + PAGE - 1) / PAGE * PAGE - (addr - start))
         return EFAULT;
     if (cuda.ipc_get(&handle, start))

@@ -9,28 +9,28 @@
 #include "base/base.h"
 #include <sys/uio.h>
 
-/* What other members need to map a region, in the owner's arena. */
+/* Data that other members need to map a region of device memory, in the owner's arena. */
 struct gpu_handle {
     unsigned char ipc[64];
-    uint64_t offset; /* of the region in the allocation */
+    uint64_t offset; /* offset of the region in its allocation */
     int device;
 };
 
-/* This process has registered or mapped device memory: copies must look at addresses. */
+/* True if this process has registered or mapped device memory: copies must check the kind of each address. */
 extern atomic_bool gpu_used;
 
-/* True if the driver library of this process knows `addr` as device memory. A process without that library
- * pays one dlopen. */
+/* True if the CUDA driver in this process knows `addr` as device memory. In a process without the driver the
+ * check costs one dlopen. */
 bool gpu_is_device_memory(uint64_t addr);
-/* 0, or an error number: the memory cannot be shared, or the driver is too old. */
+/* Exports device memory. Returns 0, or an error number: it cannot be shared, or the driver is too old. */
 int gpu_export(uint64_t addr, uint64_t len, struct gpu_handle *out);
-/* NULL: it cannot be mapped. *map is for gpu_unmap. */
+/* Maps exported device memory of another member; NULL: impossible. *map: the argument for gpu_unmap. */
 char *gpu_map(const struct gpu_handle *handle, void **map);
 void gpu_unmap(void *map);
 
-/* One of the addresses is device memory. */
+/* True if one of the addresses is device memory. */
 bool gpu_involved(const char *to, const char *from);
-/* memmove between memory of any kind. False: the driver refused. */
+/* memmove between memory of any kind. Returns false if the driver reports an error. */
 bool gpu_move(char *to, const char *from, size_t n);
 /* memcpy from registered memory of any kind to ordinary memory. */
 static inline void gpu_read(char *to, const char *from, size_t n)
@@ -41,7 +41,7 @@ static inline void gpu_read(char *to, const char *from, size_t n)
         gpu_move(to, from, n);
 }
 
-/* One of the pieces is device memory. */
+/* True if one of the pieces is device memory. */
 bool gpu_list_has_device_memory(const struct iovec *iov, unsigned long n);
 
 #endif

@@ -23,8 +23,8 @@
 #define MADV_COLLAPSE 25
 #endif
 
-#define SHARE    4   /* 1 / SHARE of a huge page must be registered, unless the rest is in use, too */
-#define CREDIT   256 /* limit of the credit, in huge pages */
+#define SHARE    4   /* a huge page is requested if 1/SHARE of it is registered or most of it is resident */
+#define CREDIT   256 /* limit of the credit (huge.c), in huge pages */
 #define PAUSE_NS (1 * NS_S)
 
 static uint64_t huge_bytes; /* size of a huge page; 0: not available */
@@ -53,8 +53,8 @@ static void find_huge_page_size(void)
 
 static void prepare_heap(void)
 {
-    static void
-        *volatile room; /* padding before the heap's first huge page; never accessed, so it takes no memory */
+    /* Padding before the heap's first huge page; never accessed, so it takes no memory. */
+    static void *volatile room;
     const char *wish = getenv("SOFTIB_MALLOC");
     pthread_once(&once, find_huge_page_size);
     if (!huge_bytes || (wish && !strcmp(wish, "leave")) || !keepheap_set_thresholds())
@@ -117,7 +117,7 @@ bool huge_pages(uint64_t addr, uint64_t len, uint64_t map_start, uint64_t map_en
             !madvise((void *)(uintptr_t)at, huge_bytes, MADV_COLLAPSE))
             continue;
         all = false;
-        if (errno == EAGAIN) /* a copy is using a page */
+        if (errno == EAGAIN) /* EAGAIN: a copy is using a page */
             continue;
         /* No huge page is free: further attempts would make every registration slower. */
         atomic_store(&not_before, now_ns() + PAUSE_NS);

@@ -12,8 +12,8 @@
 void huge_heap(void);
 /* Bytes of the shortest message that is counted as a use of its region. */
 #define HUGE_LEAST (64ull << 10)
-/* huge_take_credit: true if a region of this length is moved to huge pages at registration; other regions
- * are moved when large messages use them repeatedly. */
+/* Takes credit and returns true if a new region of this length is to be moved to huge pages at registration.
+ * Other regions are moved when large messages use them repeatedly. */
 bool huge_take_credit(uint64_t len);
 void huge_renew_credit(uint64_t len);
 /* Moves a region in the private mapping [map_start, map_end) to huge pages. Returns false if a part of it

@@ -27,7 +27,7 @@ struct query {
 
 static enum kind mapping_kind(bool shared, uint64_t ino, const char *name)
 {
-    bool plain = !*name || !strcmp(name, "[heap]"); /* not a stack */
+    bool plain = !*name || !strcmp(name, "[heap]"); /* plain: anonymous memory or the heap, not a stack */
     return shared && ino ? MAP_SHARED_FILE : !shared && !ino && plain ? MAP_PRIVATE_ANON : MAP_OTHER;
 }
 
@@ -99,6 +99,6 @@ bool mapping_is_present(uint64_t addr, uint64_t len)
     char byte;
     const struct iovec here = {&byte, 1}, there = {(void *)(uintptr_t)addr, 1};
     return !len || ((!msync((void *)(uintptr_t)start, addr + len - start, MS_ASYNC) || errno != ENOMEM) &&
-                    /* a mapping without access rights: memory of a GPU */
+                    /* EFAULT: a mapping without access rights, that is, memory of a GPU */
                     (process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1 || errno != EFAULT));
 }

@@ -22,8 +22,8 @@ bool mapping_find(uint64_t addr, uint64_t len, struct mapping *m);
 /* True if every page of [addr, addr+len) is mapped. */
 bool mapping_is_present(uint64_t addr, uint64_t len);
 
-/* The two methods of querying the kernel, separately for a test. mapping_query returns -1 if this kernel
- * cannot query a single mapping, else 0 or 1. */
+/* The two methods of querying the kernel, declared for tests. mapping_query returns -1 if this kernel cannot
+ * query a single mapping, else 0 or 1. */
 int mapping_query(uint64_t addr, uint64_t len, struct mapping *m);
 bool mapping_read(uint64_t addr, uint64_t len, struct mapping *m);
 

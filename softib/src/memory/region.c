@@ -14,8 +14,7 @@
 #define PAGE_SHIFT 12 /* transferred bytes are counted in pages of 4 KiB */
 #define STALE_MAX  16 /* limit of stale mappings, in addition to the number of valid ones */
 
-/* Unmaps regions that were deregistered, except those that another thread of this process uses: the owner
- * clears the key before it waits for transfers. */
+/* Unmaps regions that were deregistered, except those that another thread of this process uses. */
 static void unmap_deregistered(struct peer *owner, struct mr_map **bucket)
 {
     for (struct mr_map **p = bucket, *m; (m = *p);) {
@@ -47,8 +46,8 @@ static void unmap_device_memory(struct mr_map *m)
     gpu_unmap(m->map);
 }
 
-/* Maps device memory of the owner. Stale mappings of the owner's device memory are unmapped first: they
- * prevent that the memory, which is scarcer than host memory, is freed. */
+/* Maps device memory of the owner. Stale mappings of the owner's memory are unmapped first: device memory is
+ * scarce and is not freed while it is mapped. */
 static void map_device_memory(struct mr_map *m, struct peer *owner, const struct sh_mr *s)
 {
     const struct gpu_handle *handle = peer_arena_address(owner, s->file_off);
@@ -79,7 +78,7 @@ static void map_file(struct mr_map *m, struct peer *owner, const struct sh_mr *s
     m->unmap = unmap_file;
 }
 
-/* Maps a peer's shared region. NULL: not possible, which is recorded, too. */
+/* Maps a peer's shared region. Returns NULL if that is not possible; the failure is cached, too. */
 static char *map_region(struct peer *owner, const struct sh_mr *s, uint32_t key)
 {
     struct mr_map **bucket = &owner->maps[(key >> MR_SHIFT) % MR_MAPS];

@@ -11,7 +11,7 @@
 #define PIECE_MIN   (32u << 10)
 #define PIECE_WORTH (64u << 10) /* smallest piece of a copy that is long enough for several pieces */
 #define PIECE_MAX   (2u << 20)
-#define RING_MIN    (32u << 10) /* remaining bytes from which the other side is rung */
+#define RING_MIN    (32u << 10) /* remaining bytes from which the other side's doorbell is rung */
 #define ALONE_MAX   32u
 #define LATE_NS     (20 * NS_US)
 #define CLOSED      0xffffffffull
@@ -289,7 +289,7 @@ bool share_help_or_sleep(uint64_t due)
     unsigned turn = 0;
     if (!now)
         return false;
-    if (requested) /* that copy may have ended, but another one may follow */
+    if (requested) /* the copy may have ended, but another one may follow */
         until = now + ATTEND_NS;
     atomic_store(&proc.arena->attentive, 1);
     atomic_store(&by_poller, false);
@@ -303,7 +303,7 @@ bool share_help_or_sleep(uint64_t due)
     if (now < until && !atomic_load(&by_poller))
         return true;
     atomic_store(&proc.arena->attentive, 0);
-    until =
-        has_unclaimed_pieces() ? now : 0; /* of a sender that did not ring because this thread was polling */
+    /* The senders of unclaimed pieces rang no doorbell because this thread was polling. */
+    until = has_unclaimed_pieces() ? now : 0;
     return until;
 }

@@ -1,6 +1,6 @@
 /* conn.h: a TCP connection to a process of another machine, and the state of a connected QP for this wire.
  * Requests are sent on a connection that this process opened. The peer sends READ data and NAKs on the
- * same one, and acknowledgements on the connection that it opened, if there is one. The lock of this wire
+ * same connection, and acknowledgements on the connection that the peer opened, if any. The lock of this wire
  * protects these structures.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -43,7 +43,7 @@ struct conn {
     bool rx_full;                /* input is not read, because too many answers wait to be sent */
     uint32_t node, slot;         /* of the peer, which has authenticated */
     uint32_t linear, to;         /* local port, port of the peer */
-    struct reach reach;          /* while connecting */
+    struct reach reach;          /* address search, while the connection is being opened */
     uint32_t ping, pong;         /* number of the last probe sent, and of the last one answered */
     uint64_t rx_pause, tx_pause; /* times until which the port's rate forbids to read and to send READ data */
     struct conn *next;
@@ -74,11 +74,11 @@ struct remote {
     struct qp *q;
     struct remote *next;
     uint32_t node, slot, to; /* of the peer: node, slot, port */
-    /* requester */
+    /* requester state */
     struct conn *conn;
     bool active;
     struct remote *active_next;
-    uint32_t tx_off;      /* of request q->next */
+    uint32_t tx_off;      /* bytes of request q->next sent so far */
     uint64_t tx_pause;    /* time until which the port's rate forbids to send */
     uint64_t acked;       /* requests before this index are acknowledged */
     uint32_t rd_out;      /* READs and atomic operations in progress */
@@ -88,12 +88,12 @@ struct remote {
     uint64_t probed_at;
     bool reap_after; /* UC: requests complete when their frames were sent */
     int outq;        /* bytes in the socket's send queue at the last check */
-    /* responder */
+    /* responder state */
     uint32_t expect;        /* sequence number of the next request */
     bool open;              /* a message is arriving */
     struct conn *from;      /* connection on which the message arrives */
     struct conn *answering; /* connection on which the answer to a READ arrives */
-    uint32_t seq;           /* of the message */
+    uint32_t seq;           /* sequence number of the arriving message */
     enum answer cut;        /* NAK to send because the region was deregistered */
     struct target t;
     struct request r;
@@ -105,7 +105,7 @@ struct remote {
     unsigned atomics;
 };
 
-/* Numbers of answers and of their bytes that wait to be sent from which input is not read. */
+/* Input of a connection is not read while this many answers, or bytes of small frames, wait to be sent. */
 #define CROWDED_JOBS  64u
 #define CROWDED_BYTES (64u << 10)
 
@@ -116,55 +116,57 @@ static inline bool conn_is_congested(const struct conn *c)
 
 /* Callbacks of the users of connections; set once, by net.c. */
 struct conn_user {
-    void (*frame)(struct conn *c);   /* c->in was decoded: chooses the sink */
-    void (*payload)(struct conn *c); /* its payload is complete */
-    bool (*segment)(struct remote *r,
-                    struct conn *c); /* fills c->out with the next piece; false: there is none now */
-    void (*lost)(struct conn *c);    /* the connection was closed */
-    /* me: local address from which the port is reached; NULL: it cannot be reached. */
+    void (*frame)(struct conn *c);   /* a header was decoded into c->in: chooses the sink */
+    void (*payload)(struct conn *c); /* the payload of frame c->in is complete */
+    /* Fills c->out with the next piece; false: there is none at present. */
+    bool (*segment)(struct remote *r, struct conn *c);
+    void (*lost)(struct conn *c); /* the connection was closed */
+    /* Called when the address search has ended. me: local address that reaches the port; NULL: no address
+     * does. */
     void (*routed)(uint32_t port, const struct in_addr *me);
 };
 extern const struct conn_user *conn_user;
 
-/* conn.c */
+/* defined in conn.c */
 extern struct conn *conns, *conn_hot; /* connection of the last frame: polled first */
 /* Accounts for bytes in one direction of a port and on the bus of its adapter. Returns the time until
  * which the next bytes have to wait; 0: no wait. */
 uint64_t port_book_time(uint32_t linear, bool out, uint64_t bytes);
-void conn_received(struct conn *c, uint32_t linear, uint32_t bytes); /* the port's rate may stop reading */
+void conn_received(struct conn *c, uint32_t linear, uint32_t bytes); /* bytes arrived; may pause reading */
 void conn_mark_broken(struct conn *c);                               /* conn_free_closed frees it later */
-bool conn_any_broken(void);                                          /* since the previous call */
-void conn_update_watch(struct conn *c);                              /* sets the events for which it waits */
+/* True if a connection broke since the previous call. */
+bool conn_any_broken(void);
+void conn_update_watch(struct conn *c); /* sets the events to wait for */
 
 static inline uint32_t net_fabric(void)
 {
     return (uint32_t)proc.fab.id;
 }
 
-/* conn_open.c */
+/* defined in conn_open.c */
 struct conn *conn_open(uint32_t node, uint32_t slot, uint32_t linear, uint32_t to);
 /* Creates a connection for a caller that has authenticated as this process. linear: local port; from: port
  * of the caller. */
 bool conn_accepted(int fd, uint32_t node, uint32_t slot, uint32_t linear, uint32_t from);
-void conn_free_closed(void); /* frees broken connections; called when none is in use */
+void conn_free_closed(void); /* frees broken connections; called while no thread uses one */
 void conn_tick(uint64_t now);
 void conn_reset_after_fork(void);
 
-/* conn_in.c */
+/* defined in conn_in.c */
 void conn_receive(struct conn *c);
 void conn_parse(struct conn *c); /* parses input that was read before */
 
-/* conn_out.c */
-void conn_send(struct conn *c); /* as much as the socket takes */
+/* defined in conn_out.c */
+void conn_send(struct conn *c); /* sends as much as the socket accepts */
 void conn_reply(struct conn *c, const struct frame *f, const void *payload);
 uint32_t conn_request_number(struct conn *c); /* sends a PING; returns its number */
 void conn_delay_ack(struct conn *c); /* the acknowledgement may wait for the program's next message */
 void conn_flush_ack(struct conn *c);
-void conn_flush_acks(void); /* of all connections */
+void conn_flush_acks(void); /* flushes the acknowledgements of all connections */
 void conn_drop_ack(struct conn *c);
 void conn_add_active(struct conn *c, struct remote *r);
 void conn_out_free(struct conn *c);
-/* Sends a delayed acknowledgement of q, if there is one, together with the next data on `with`. */
+/* Sends a delayed acknowledgement of q, if any, together with the next data on `with`. */
 void conn_piggyback_ack(struct qp *q, struct conn *with);
 
 #endif

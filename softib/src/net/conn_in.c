@@ -49,8 +49,7 @@ static void sink_store_bytes(struct sink *s, const uint8_t *p, size_t n, bool la
     }
 }
 
-/* Reads the bulk of a large payload directly to its destination; its very last byte goes through the
- * buffer. */
+/* Reads the bulk of a large payload directly to its destination. The last byte is read through the buffer. */
 static bool read_direct(struct conn *c)
 {
     size_t want = c->in_left - 1, got;
@@ -144,9 +143,9 @@ static void stop_reading(struct conn *c)
 
 void conn_receive(struct conn *c)
 {
-    /* Limited, so that a busy connection does not hold the lock for long. Bytes already read are parsed
-     * before returning, since no further event reports them; only the port's rate and pending replies stop
-     * parsing. */
+    /* The number of rounds is limited, so that a busy connection does not hold the lock for long. Bytes
+     * already read are parsed before returning, since no further event reports them; only the port's rate and
+     * pending replies stop parsing. */
     for (int rounds = 0; rounds < 64 && !c->broken && !c->rx_pause && !conn_is_congested(c); rounds++) {
         size_t got;
         if (c->in_payload && c->rx_at == c->rx_end && read_direct(c))

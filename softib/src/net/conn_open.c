@@ -27,8 +27,6 @@ static void conn_free(struct conn *c)
     free(c);
 }
 
-/* Frees closed connections, which were only marked before. No thread uses a connection when this is
- * called. */
 void conn_free_closed(void)
 {
     if (LIKELY(!conn_any_broken()))
@@ -46,7 +44,7 @@ static void conn_open_on_conn(struct watch *w, uint32_t ev)
     if (c->broken)
         return;
     if ((c->rx_pause || c->rx_full) && ev & (EPOLLERR | EPOLLHUP)) {
-        conn_mark_broken(c); /* the event would repeat until the pause is over */
+        conn_mark_broken(c); /* otherwise epoll would report the error until the pause ends */
         return;
     }
     if (ev & (EPOLLIN | EPOLLERR | EPOLLHUP))
@@ -85,7 +83,7 @@ static void conn_open_on_reached(struct conn *c, int fd, const struct in_addr *m
     }
     c->connecting = false;
     conn_adopt(c, fd);
-    conn_update_watch(c); /* the socket had the watch of the attempt */
+    conn_update_watch(c); /* replaces the epoll watch of the connection attempt */
     conn_send(c);
 }
 
@@ -115,7 +113,7 @@ bool conn_accepted(int fd, uint32_t node, uint32_t slot, uint32_t linear, uint32
     c->linear = linear;
     c->to = from;
     conn_adopt(c, fd);
-    conn_update_watch(c); /* the socket had the watch of the caller */
+    conn_update_watch(c); /* replaces the epoll watch of the caller */
     return true;
 }
 
@@ -155,6 +153,5 @@ void conn_reset_after_fork(void)
         if (c->fd >= 0)
             close(c->fd);
     }
-    conns = conn_hot =
-        NULL; /* not freed: another thread of the parent may have held a lock of the allocator */
+    conns = conn_hot = NULL; /* not freed: in the parent another thread may have held the allocator's lock */
 }

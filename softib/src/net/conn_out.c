@@ -26,7 +26,7 @@ void conn_drop_ack(struct conn *c)
 
 void conn_flush_ack(struct conn *c)
 {
-    /* On the connection for requests to that peer, so that the acknowledgement is received before the
+    /* Uses the connection for requests to that peer, so that the acknowledgement is received before the
      * program's answer, as on InfiniBand. */
     struct remote *r = c->ack_q ? c->ack_q->remote : NULL;
     struct conn *with =
@@ -106,7 +106,8 @@ static bool start_next_read_job(struct conn *c)
     if (c->tx_pause)
         return false;
     if ((c->tx_pause = port_book_time(j->q->linear, true, f.length)))
-        net_schedule_tick(c->tx_pause); /* this piece is sent: the bucket was not empty before it */
+        /* Only later pieces wait: the port's bucket was not empty before this piece. */
+        net_schedule_tick(c->tx_pause);
     frame_encode(&f, net_fabric(), c->head);
     c->out[c->out_n++] = (struct iovec){c->head, FRAME_BYTES};
     if (f.length)
@@ -116,7 +117,7 @@ static bool start_next_read_job(struct conn *c)
     if (j->off == f.total) {
         c->jobs = j->next;
         c->njobs--;
-        c->out_copy = j->copy; /* freed when the piece was sent */
+        c->out_copy = j->copy; /* freed when the last piece was sent */
         free(j);
     }
     return true;
@@ -169,7 +170,7 @@ static bool push_frame(struct conn *c)
     return true;
 }
 
-/* Puts the waiting control frames in front of the next message. */
+/* Moves the waiting control frames to the front of the next message. */
 static void prepend_control_frames(struct conn *c)
 {
     if (!c->ctrl_len)
@@ -200,7 +201,7 @@ void conn_send(struct conn *c)
     if (!c->broken)
         watch_out(c, !all);
     if (UNLIKELY(c->rx_full) && !conn_is_congested(c))
-        net_schedule_tick(now_ns()); /* reads again */
+        net_schedule_tick(now_ns()); /* resumes reading */
 }
 
 uint32_t conn_request_number(struct conn *c)

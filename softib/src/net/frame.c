@@ -74,7 +74,7 @@ static bool frame_is_consistent(const struct frame *f)
         f->offset > f->total || f->length > f->total - f->offset)
         return false;
     bool rc = f->qp_type == IBV_QPT_RC, requests = rc || f->qp_type == IBV_QPT_XRC_RECV,
-         answers = rc || f->qp_type == IBV_QPT_XRC_SEND; /* the type is that of the QP it is for */
+         answers = rc || f->qp_type == IBV_QPT_XRC_SEND; /* qp_type is the type of the destination QP */
     switch (f->type) {
     case FRAME_DATA:
         return frame_carries_data(f->opcode) && f->length <= FRAME_SEGMENT &&

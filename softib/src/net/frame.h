@@ -16,17 +16,17 @@
 enum frame_type {
     FRAME_DATA = 1,      /* SEND or RDMA WRITE: a piece of the message */
     FRAME_READ,          /* request for `total` bytes at raddr */
-    FRAME_ATOMIC,        /* payload: operand, swap */
-    FRAME_ACK,           /* requests up to seq are complete */
-    FRAME_NAK,           /* request seq was rejected; arg: an enum answer, imm: the RNR timer */
-    FRAME_READ_DATA,     /* a piece of the answer to the READ seq */
+    FRAME_ATOMIC,        /* payload: operand and swap value */
+    FRAME_ACK,           /* requests up to number seq are complete */
+    FRAME_NAK,           /* request number seq was rejected; arg: an enum answer, imm: the RNR timer */
+    FRAME_READ_DATA,     /* a piece of the answer to READ number seq */
     FRAME_ATOMIC_RESULT, /* payload: the old value */
     FRAME_DATAGRAM_DATA, /* UDP only; payload: route header, data */
     FRAME_HELLO,         /* first frame of a connection; payload: the caller's challenge */
-    FRAME_HELLO_ACK,     /* payload: a challenge, and the answer to the caller's challenge */
+    FRAME_HELLO_ACK,     /* payload: challenge of the called side, and its answer to the caller's challenge */
     FRAME_PROOF,         /* payload: the caller's answer; other frames follow it */
     FRAME_PING,          /* requests a PONG */
-    FRAME_PONG,          /* seq as in the PING */
+    FRAME_PONG,          /* seq: number of the PING */
     FRAME_SWITCH,        /* UDP only: a packet to or from the switch's barrier unit */
     FRAME_TYPES
 };

@@ -85,7 +85,7 @@ void greet_free_finished(void)
         }
 }
 
-/* True if the greeting is addressed to this process and names its sender. */
+/* True if the greeting is addressed to this process and its source is a valid process of another node. */
 static bool greet_is_for_us(const struct frame *f, struct fab_place *from, struct fab_place *to)
 {
     uint32_t slot = f->src_qpn >> QP_BITS;
@@ -151,7 +151,7 @@ static void greet_on_caller(struct watch *w, uint32_t ev)
 }
 
 /* Rejects a connection when no descriptor is left: accepts it with the spare descriptor and closes it.
- * Otherwise it would be reported again and again. */
+ * Otherwise epoll would report it repeatedly. */
 static void greet_reject_caller(int listen_fd)
 {
     if (!said_full)
@@ -269,7 +269,7 @@ bool greet_listen(uint16_t port)
             return false;
         }
     }
-    static bool said; /* printed once, although every slot is tried */
+    static bool said; /* the message is printed once, although greet_listen is called for every slot */
     if (!nlisteners && !said)
         softib_log("none of the addresses of node%u (addr= in SOFTIB_FABRIC) belongs to this machine",
                    proc.fab.node);
@@ -291,8 +291,8 @@ void greet_reset_after_fork(void)
     for (unsigned i = 0; i < nlisteners; i++)
         close(listeners[i].fd);
     nlisteners = 0;
-    for (struct caller *k = callers; k;
-         k = k->next) /* not freed: another thread of the parent may have held a lock of the allocator */
+    /* Callers are not freed: in the parent another thread may have held the allocator's lock. */
+    for (struct caller *k = callers; k; k = k->next)
         if (k->fd >= 0)
             close(k->fd);
     callers = NULL;

@@ -26,7 +26,7 @@ static int key_hex_digit(char c)
 bool key_parse(const char *text, uint8_t key[KEY_BYTES])
 {
     for (int i = 0; i < 2 * KEY_BYTES; i++) {
-        int d = key_hex_digit(text[i]); /* the terminator is no digit */
+        int d = key_hex_digit(text[i]); /* key_hex_digit returns -1 at the terminator */
         if (d < 0)
             return false;
         key[i / 2] = (uint8_t)(key[i / 2] << 4 | d);

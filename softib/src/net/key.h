@@ -31,6 +31,6 @@ void key_proof(enum key_side side, const uint8_t *hello, size_t hello_len, const
                const uint8_t called[NONCE_BYTES], uint8_t out[SHA256_SIZE]);
 /* Derives a secret for one purpose, equal for all members of the fabric. */
 void key_derive(const char *purpose, uint8_t out[SHA256_SIZE]);
-void key_copy_siphash(struct sip *s); /* begins the authentication code of a datagram */
+void key_copy_siphash(struct sip *s); /* starts the MAC of a datagram */
 
 #endif

@@ -78,8 +78,7 @@ static void run_clock_task(struct task *t)
 
 bool loop_start(void (*ready)(struct watch *w, uint32_t events), void (*tick)(uint64_t now))
 {
-    pthread_mutex_init(&mutex,
-                       NULL); /* in a forked child, another thread of the parent may have held the lock */
+    pthread_mutex_init(&mutex, NULL); /* another thread of the parent may have held the lock */
     clock_task = (struct task){.run = run_clock_task};
     on_tick = tick;
     set_watch.ready = ready;

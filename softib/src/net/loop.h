@@ -20,12 +20,12 @@ void loop_reset_after_fork(void);
 bool net_watch(int fd, struct watch *w, uint32_t events);
 void net_watch_change(int fd, struct watch *w, uint32_t events);
 int loop_run(void); /* calls the watches of sockets that are ready, without waiting; returns their number */
-bool loop_pending(void);              /* a socket is ready */
-void loop_set_watching(bool on);      /* the engine thread watches the sockets, or does not */
+bool loop_pending(void);              /* true if a socket is ready */
+void loop_set_watching(bool on);      /* starts or ends watching of the sockets by the engine thread */
 void net_schedule_tick(uint64_t due); /* calls `tick` at that time or soon after, under the lock */
 
-/* True while the engine thread leaves the sockets to polling threads of the program; it checks again after
- * a millisecond. */
+/* True while polling threads of the program read the sockets instead of the engine thread, which checks again
+ * after a millisecond. */
 extern atomic_bool loop_aside;
 
 static inline bool net_loop_is_aside(void)

@@ -24,8 +24,8 @@ static void poll_drain(void)
     poll_free_closed();
 }
 
-/* Reads input for a thread that will poll again soon. A frame usually arrives at the socket of the last
- * one: that socket is read first, without querying all sockets. */
+/* Reads input for a thread that will poll again soon. Most frames arrive on the connection of the previous
+ * frame: its socket is read first, without querying all sockets. */
 static void poll_last_connection(void)
 {
     static unsigned turn;
@@ -91,9 +91,8 @@ int net_sleep(uint64_t until)
         distrust_until = now + 200 * NS_MS;
     bool polled = p != last_polls && a == last_armed && now >= distrust_until;
     atomic_store(&loop_aside, polled);
-    if (polled &&
-        atomic_load(&armed_wakes) !=
-            a) /* the program has armed a queue meanwhile and may expect the engine thread to read */
+    /* The program has armed a queue meanwhile and may expect the engine thread to read. */
+    if (polled && atomic_load(&armed_wakes) != a)
         polled = false;
     if (watching == polled)
         loop_set_watching(watching = !polled);

@@ -6,8 +6,8 @@
 
 #include "engine/engine.h"
 
-void net_handle_ready(struct watch *w,
-                      uint32_t events); /* called by the engine thread when a socket is ready */
+/* Called by the engine thread when a socket is ready. */
+void net_handle_ready(struct watch *w, uint32_t events);
 void net_poll(void);
 void net_on_cq_armed(void);
 int net_sleep(uint64_t until);

@@ -11,7 +11,7 @@
 
 #define GRACE_NS (10 * NS_MS)
 #define LIMIT_NS (3 * NS_S)
-#define PATIENCE (30 * NS_S) /* time limit for an answer after the connection was accepted */
+#define PATIENCE (30 * NS_S) /* time limit for a HELLO_ACK after the TCP connection is established */
 
 static void close_attempt(struct attempt *a, bool failed)
 {
@@ -75,7 +75,7 @@ static void reach_receive_reply(struct attempt *a, uint32_t ev)
     if (a->good)
         net_watch_change(a->fd, &a->w, 0);
     else if (n <= 0 || a->have == sizeof(a->in))
-        close_attempt(a, true); /* closed, or another process */
+        close_attempt(a, true); /* closed, or answered by another process */
 }
 
 static void reach_on_attempt(struct watch *w, uint32_t ev)
@@ -141,7 +141,7 @@ static bool reach_check_proof(const struct attempt *a)
     return send(a->fd, out, sizeof(out), MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof(out);
 }
 
-/* The address with the index `rail` among those that answered. */
+/* Chooses the connection with the index `rail` among those that answered. */
 static void reach_choose_connection(struct conn *c, unsigned good)
 {
     unsigned skip = proc.fab.port[c->to].rail % good, i = 0;
@@ -179,7 +179,7 @@ void reach_tick(struct conn *c, uint64_t now)
         reach_choose_connection(c, good);
     } else if (open && now - r->since < limit) {
         net_schedule_tick(good ? r->decide_at : r->since + limit);
-    } else if (r->remembered) { /* it does not answer any more: the other addresses are tried */
+    } else if (r->remembered) { /* the remembered address does not answer any more: tries all addresses */
         reach_cancel_attempts(c);
         address_drop(c->to);
         reach_begin_attempts(c);

@@ -24,18 +24,19 @@ struct attempt {
 };
 
 struct reach {
-    void (*done)(struct conn *c, int fd, const struct in_addr *me); /* fd < 0: the port cannot be reached */
-    struct attempt a[FAB_ADDRS];                                    /* one for each address of the port */
-    uint64_t since;                                                 /* start of the attempts */
-    uint64_t decide_at; /* time until which other addresses may answer after the first one */
-    bool remembered;    /* only the address that answered last time is tried */
+    /* Called when the search ends; fd < 0: the port cannot be reached. */
+    void (*done)(struct conn *c, int fd, const struct in_addr *me);
+    struct attempt a[FAB_ADDRS]; /* one for each address of the port */
+    uint64_t since;              /* start of the attempts */
+    uint64_t decide_at;          /* time until which other addresses may answer after the first one */
+    bool remembered;             /* only the address that answered last time is tried */
 };
 
-/* Calls `done` once, possibly before it returns. False: the connection is broken already. */
+/* Searches an address and calls `done` once, possibly before it returns. False: c is broken already. */
 bool reach_begin(struct conn *c, void (*done)(struct conn *c, int fd, const struct in_addr *me));
 void reach_tick(struct conn *c, uint64_t now);
 void reach_cancel_attempts(struct conn *c);
 
-bool reach_has_connection(const struct conn *c); /* the kernel of a machine has accepted a connection */
+bool reach_has_connection(const struct conn *c); /* true if an address has accepted a TCP connection */
 
 #endif

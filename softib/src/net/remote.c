@@ -230,8 +230,9 @@ void remote_detach(struct qp *q)
 {
     net_lock();
     struct remote *r = q->remote;
-    conn_flush_acks(); /* an adapter acknowledges what arrives at once, so what the program has seen is
-                     acknowledged */
+    /* An adapter acknowledges every message when it arrives: sends delayed acknowledgements of messages that
+     * the program has seen. */
+    conn_flush_acks();
     remote_stop_transfers(q);
     for (struct conn *c = conns; c; c = c->next)
         if (c->ack_q == q)

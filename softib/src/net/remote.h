@@ -12,7 +12,7 @@
 
 #define SEQ_MASK 0xffffffu
 
-/* The distance from a back to b in modular sequence numbers. */
+/* Returns a - b in modular sequence numbers. */
 static inline uint32_t seq_diff(uint32_t a, uint32_t b)
 {
     return (a - b) & SEQ_MASK;
@@ -30,8 +30,8 @@ void remote_connection_lost(struct conn *c);
 bool remote_attach(struct qp *q, uint32_t node); /* remote_attach and remote_detach acquire the lock */
 void remote_detach(struct qp *q);
 void remote_end_region_transfers(struct sh_mr *s);
-void remote_stop_transfers(struct qp *q); /* lock held */
-void remote_path_changed(struct qp *q);   /* lock held */
+void remote_stop_transfers(struct qp *q); /* the caller holds this wire's lock */
+void remote_path_changed(struct qp *q);   /* the caller holds this wire's lock */
 
 /* remote_send.c: the requester */
 void remote_progress(struct qp *q, uint64_t unused);
@@ -43,7 +43,8 @@ void remote_on_ack(struct remote *r, const struct frame *f);
 void remote_on_nak(struct remote *r, const struct frame *f);
 void remote_answer_frame(struct conn *c, struct remote *r, const struct frame *f);
 void remote_answer_done(struct conn *c, struct remote *r);
-void remote_answer_retract(struct conn *c, struct remote *r); /* the READ's buffer may be deregistered */
+/* Drops an arriving READ answer if its buffer is deregistered. */
+void remote_answer_retract(struct conn *c, struct remote *r);
 
 /* remote_receive.c: the responder */
 void remote_request_frame(struct conn *c, struct remote *r, const struct frame *f);
@@ -51,6 +52,6 @@ void remote_data_done(struct conn *c, struct remote *r);
 void remote_atomic_done(struct conn *c, struct remote *r);
 void remote_data_retract(struct remote *r, const struct sh_mr *s);
 void read_job_free(struct read_job *j);
-void remote_abandon(struct remote *r, bool flush); /* the message that is arriving will not be completed */
+void remote_abandon(struct remote *r, bool flush); /* drops the arriving message */
 
 #endif

@@ -48,7 +48,7 @@ static void remote_send_nak(struct conn *c, struct qp *q, const struct frame *f,
     conn_reply(c, &a, NULL);
 }
 
-/* Stops a stalled connection from writing a piece of an earlier attempt. */
+/* Stops a stalled connection from writing a piece of the message that is being repeated on another one. */
 static void stop_stalled_sink(struct remote *r)
 {
     struct conn *c = r->from;
@@ -120,7 +120,6 @@ static void remote_decode_request(const struct frame *f, struct request *r)
     };
 }
 
-/* Drops a message that will not be completed. */
 void remote_abandon(struct remote *r, bool flush)
 {
     if (!r->open)
@@ -208,8 +207,8 @@ static bool remote_writes_to_region(const struct landing *l, const struct sh_mr 
     return false;
 }
 
-/* Handles a region that is deregistered while a message arrives in it: the QP fails as for a wrong key in
- * the first piece; the sender is notified with the next one, or at once. */
+/* Handles a region that is deregistered while a message arrives in it: the QP fails as for a wrong key. The
+ * sender gets a NAK at once or, if the connection is broken, in answer to its next piece. */
 void remote_data_retract(struct remote *r, const struct sh_mr *s)
 {
     if (!r->open || !remote_writes_to_region(&r->l, s))

@@ -30,8 +30,8 @@ static uint64_t remote_latency(const struct qp *q)
     return fabric_latency(&proc.fab, q->linear, at.linear);
 }
 
-/* Completes acknowledged requests in order, and no earlier than their acknowledgement would have arrived
- * at the configured latency; with `now` NEVER that is ignored. */
+/* Completes acknowledged requests in order, and no earlier than their acknowledgement would have arrived at
+ * the configured latency; `now` NEVER ignores the latency. */
 static void remote_complete_acked(struct remote *r, uint64_t now)
 {
     struct qp *q = r->q;
@@ -116,7 +116,8 @@ static void fill_head(struct qp *q, struct wqe *w, struct frame *f)
                            (q->path.is_global ? FRAME_GRH : 0) |
                            (q->path.gid_type == GID_ROCE_V2 ? FRAME_ROCE_V2 : 0) |
                            (migrate_is_arming(q) ? FRAME_ARMING : 0)),
-        .opcode = window_request(w->opcode) ? IBV_WR_LOCAL_INV : w->opcode, /* the peer only counts it */
+        /* The peer only counts bind and invalidate requests. */
+        .opcode = window_request(w->opcode) ? IBV_WR_LOCAL_INV : w->opcode,
         .sl = q->path.sl,
         .qp_type = (uint8_t)type_of_peer(qp_to_ibv(q)->qp_type),
         .arg = w->srqn,
@@ -134,7 +135,7 @@ static void fill_head(struct qp *q, struct wqe *w, struct frame *f)
 
 static void fail_next_request(struct remote *r, enum ibv_wc_status st)
 {
-    /* Requests that were sent before complete first; then this one fails. */
+    /* Earlier requests complete first; then this request fails. */
     if (r->q->done == r->q->next)
         sq_fail_request(r->q, st);
 }
@@ -191,7 +192,7 @@ static bool remote_build_frame(struct remote *r, struct conn *c, struct wqe *w, 
 void remote_reserve(struct qp *q, struct wqe *w)
 {
     uint64_t latency = remote_latency(q);
-    if (latency) /* of a READ, the request's and the answer's */
+    if (latency) /* a READ takes the latency of the request and of the answer */
         w->due = now_ns() + latency * (w->opcode == IBV_WR_RDMA_READ ? 2 : 1);
 }
 
@@ -201,8 +202,8 @@ bool remote_build_next_segment(struct remote *r, struct conn *c)
     struct iovec iov[MAX_SGE];
     for (; q->next != q->posted && !port_up(q->linear); remote_mark_sent(r, sq_get_wqe(q, q->next)))
         port_count(q->linear, CNT_TX_DROPS,
-                   1);   /* dropped: the timer of RC runs, a request of UC is complete */
-    if (r->reap_after) { /* UC: the frame of the last call was sent */
+                   1);   /* dropped: an RC request is repeated by the timer, a UC request is complete */
+    if (r->reap_after) { /* UC: the frame of the previous call was sent */
         r->reap_after = false;
         remote_complete_acked(r, NEVER);
     }
@@ -238,7 +239,7 @@ static bool remote_is_silent(struct remote *r, uint64_t now)
         r->progress_at = now;
         return false;
     }
-    bool probed = r->probe && r->progress_at == r->probed_at; /* no answer since */
+    bool probed = r->probe && r->progress_at == r->probed_at; /* the probe is not answered */
     if (probed && (outq || seq_diff(c->pong, r->probe) < SEQ_MASK / 2)) {
         r->probe = 0;
         return true;
@@ -294,7 +295,7 @@ void remote_progress(struct qp *q, uint64_t unused)
                 conn_piggyback_ack(q, r->conn);
                 conn_add_active(r->conn, r);
                 conn_send(r->conn);
-            } /* else the timer of RC handles it */
+            } /* if there is no connection, the timer of RC repeats the request */
         }
     }
 }
@@ -304,7 +305,7 @@ void remote_on_ack(struct remote *r, const struct frame *f)
     struct qp *q = r->q;
     uint32_t ahead = seq_diff(f->seq, remote_sequence(q, q->done));
     if (ahead >= q->next - q->done)
-        return; /* of an earlier attempt */
+        return; /* acknowledgement of an earlier attempt */
     if (UNLIKELY(q->alternate))
         migrate_on_peer_state(q, f->flags & FRAME_ARMING);
     uint64_t now = now_ns(), latency = remote_latency(q);
@@ -364,9 +365,10 @@ void remote_answer_frame(struct conn *c, struct remote *r, const struct frame *f
     int n = sq_fill_iov(r->q, w, IBV_ACCESS_LOCAL_WRITE, iov);
     if (n < 0)
         return;
+    /* The data has been requested again on connection c. */
     if (r->answering && r->answering != c && r->answering->sink.kind == SINK_ANSWER &&
         r->answering->sink.q == r->q)
-        r->answering->sink.kind = SINK_DROP; /* the data has been requested again on connection c */
+        r->answering->sink.kind = SINK_DROP;
     r->answering = c;
     c->sink.q = r->q;
     c->sink.kind = read ? SINK_ANSWER : SINK_SMALL;
@@ -381,8 +383,7 @@ void remote_answer_retract(struct conn *c, struct remote *r)
         return;
     c->sink.kind = SINK_DROP;
     if (w && w == sq_get_wqe(r->q, r->q->done))
-        sq_fail_request(r->q,
-                        IBV_WC_LOC_PROT_ERR); /* else the timer handles it when it is the oldest request */
+        sq_fail_request(r->q, IBV_WC_LOC_PROT_ERR); /* a later request fails when it is the oldest */
 }
 
 void remote_answer_done(struct conn *c, struct remote *r)
@@ -411,6 +412,6 @@ void remote_answer_done(struct conn *c, struct remote *r)
         r->rd_out -= r->rd_out > 0;
         w->ack_at = w->opcode == IBV_WR_RDMA_READ ? 0 : r->progress_at + remote_latency(r->q);
         remote_complete_acked(r, r->progress_at);
-        remote_progress(r->q, 0); /* a fence or the READ limit may have held others back */
+        remote_progress(r->q, 0); /* requests may have waited for a fence or the READ limit */
     }
 }

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-/* Senders whose numbers are known at a time, of all nodes. An old packet of an evicted sender may be
- * accepted. */
+/* Number of senders, of all nodes, whose sequence numbers are remembered. A repeated datagram of a sender
+ * that is no longer remembered may be accepted. */
 #define SENDERS 4096u
 #define PROBES  8u
 /* Largest accepted distance behind the newest number: more packets than a socket holds. */
@@ -90,7 +90,7 @@ bool seal_is_not_replayed(const uint8_t seal[SEAL_BYTES], uint32_t node, uint32_
     uint64_t instance = be64toh(v[0]), number = be64toh(v[1]);
     struct sender *s = seal_find_sender(node << 16 | slot);
     if (s->id && instance < s->instance)
-        return false; /* of a process that had this slot before */
+        return false; /* datagram of an earlier process in this slot */
     if (!s->id || instance > s->instance)
         *s = (struct sender){.id = node << 16 | slot, .instance = instance, .newest = number};
     else if (number > s->newest)

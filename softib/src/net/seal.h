@@ -18,12 +18,12 @@
  * boot, processes after a reboot would have smaller numbers than earlier ones, and their datagrams would
  * be dropped as old ones. */
 uint64_t seal_new_instance(void);
-/* head: the header of the frame; iov: its payload. */
+/* Computes the seal of a datagram. head: its frame header; iov: its payload. */
 void seal_create(uint64_t instance, uint64_t number, const uint8_t *head, const struct iovec *iov, int n,
                  uint8_t out[SEAL_BYTES]);
 bool seal_is_valid(const uint8_t seal[SEAL_BYTES], const uint8_t *head, const uint8_t *payload, size_t len);
-/* Returns false if the process has sent this frame before, or the frame is too old to decide. The caller
- * holds this wire's lock. */
+/* Returns false if the process has sent this frame before, or if the frame is too old to decide this. The
+ * caller holds this wire's lock. */
 bool seal_is_not_replayed(const uint8_t seal[SEAL_BYTES], uint32_t node, uint32_t slot);
 
 #endif

@@ -27,7 +27,7 @@ static void switch_build_frame(const struct softib_packet *p, struct frame *f)
     };
 }
 
-/* The next address of node 0, in turn, for packets that were not answered. */
+/* Returns the next address of node 0, in turn, for packets that were not answered. */
 static struct in_addr next_address(void)
 {
     static unsigned count, turn; /* under the lock of this wire */
@@ -98,7 +98,7 @@ void switch_frame(const struct frame *f, const struct sockaddr_in *from)
     net_schedule_tick(now_ns() + SOFTIB_SWITCH_REPEAT_NS);
 }
 
-/* Advances the switch; its clock is that of the process that handled a packet for it last. */
+/* Runs the switch's timer: for TICKS ticks after this process has handled a packet for the switch. */
 void switch_net_tick(uint64_t now)
 {
     if (!ticks)

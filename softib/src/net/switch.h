@@ -10,8 +10,8 @@
 
 void net_to_switch(const struct softib_packet *p); /* acquires the lock of this wire */
 void net_from_switch(const struct softib_packet *p);
-void switch_frame(const struct frame *f,
-                  const struct sockaddr_in *from); /* handles a received frame; lock held */
+/* Handles a received frame. The caller holds the lock of this wire. */
+void switch_frame(const struct frame *f, const struct sockaddr_in *from);
 void switch_net_tick(uint64_t now);
 
 #endif

@@ -18,7 +18,7 @@ struct udp_socket {
     struct in_addr addr;
 };
 
-/* udp.c */
+/* defined in udp.c */
 bool udp_bind(uint16_t port); /* false: the port number is in use */
 bool udp_start(void (*ready)(struct watch *w, uint32_t events));
 void udp_reset_after_fork(void);
@@ -31,20 +31,20 @@ void udp_send_head(const struct sockaddr_in *to, const struct frame *f); /* a fr
 int udp_socket_at(struct in_addr me); /* the socket bound to this local address; -1: none */
 int udp_first_socket(void);
 
-/* udp_in.c */
+/* defined in udp_in.c */
 void udp_drain(int fd);
 void udp_ready(struct watch *w, uint32_t events);
 
-/* udp_wait.c */
+/* defined in udp_wait.c */
 enum answer udp_datagram(uint32_t node, uint32_t qpn, const struct request *r, const struct iovec *iov,
                          int n);
-void udp_release(
-    uint32_t linear); /* the port was reached or cannot be reached: sends or drops waiting datagrams */
+/* The port was reached or cannot be reached: sends or drops waiting datagrams. */
+void udp_release(uint32_t linear);
 void udp_tick(void);
 
-/* udp_group.c */
-void group_route(
-    struct in_addr me); /* sets the local address from which other nodes are reached, for multicast */
+/* defined in udp_group.c */
+/* Sets the local address from which other nodes are reached, for multicast. */
+void group_route(struct in_addr me);
 void group_send(struct qp *q, const struct path *to, const struct request *r, const struct iovec *iov, int n);
 void group_join(const uint8_t gid[16], bool join); /* acquires the lock */
 void group_reset_after_fork(void);

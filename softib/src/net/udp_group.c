@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 struct joined {
-    struct udp_socket s; /* its address is the group's */
+    struct udp_socket s; /* its address is the multicast address of the group */
     int count;
     struct joined *next;
 };

@@ -17,8 +17,8 @@ SOFTIB_API struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *a
     if (!h)
         return NULL;
     path_from_attr(a, hca, &h->path);
-    if (!h->path.dlid &&
-        h->path.gid_type != GID_INFINIBAND) { /* as if its MAC address could not be resolved */
+    /* An adapter fails likewise if it cannot resolve the destination's MAC address. */
+    if (!h->path.dlid && h->path.gid_type != GID_INFINIBAND) {
         free(h);
         errno = EHOSTUNREACH;
         return NULL;
@@ -36,7 +36,7 @@ SOFTIB_API int ibv_destroy_ah(struct ibv_ah *ah)
     return 0;
 }
 
-/* The index in the port's GID table of the destination of a datagram. */
+/* Finds the index of a received datagram's destination in the port's GID table. */
 static bool find_index(uint32_t linear, const struct gid *gid, uint8_t *index)
 {
     struct gid e;

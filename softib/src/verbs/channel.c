@@ -67,7 +67,7 @@ static bool cq_take_event(struct cq *cq)
     return n > 0;
 }
 
-/* Returns a CQ with a pending event. *more: there are further ones. */
+/* Returns a CQ with a pending event. *more: set if further events are pending. */
 static struct cq *channel_fetch_cq(struct channel *ch, bool *more)
 {
     struct cq *hit = NULL, *start = ch->turn && ch->turn->next ? ch->turn->next : ch->cqs;

@@ -42,8 +42,8 @@ static void cqe_to_wc(const struct sh_cqe *e, struct ibv_wc *wc)
     wc->dlid_path_bits = e->path_bits;
 }
 
-/* Yields now and then: a program that polls an empty queue may prevent the process that it waits for from
- * running. */
+/* Yields occasionally: otherwise a program that polls an empty queue may prevent another process, for whose
+ * message it waits, from running. */
 static _Thread_local unsigned empty_polls;
 
 static void yield_after_empty_polls(void)
@@ -64,7 +64,7 @@ int cq_poll(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
     struct sh_cq *s = cq->sh;
     int got = 0;
     if (is_cq_empty(s)) {
-        engine_poll(); /* not before: a caller with completions need not wait for the wire */
+        engine_poll(); /* only if the CQ is empty: a program with completions need not wait for the wire */
         if (is_cq_empty(s)) {
             yield_after_empty_polls();
             return 0;
@@ -91,12 +91,12 @@ int cq_poll(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
 int cq_arm(struct ibv_cq *ibv, int solicited_only)
 {
     struct cq *cq = cq_from_ibv(ibv);
-    lane_poll(); /* packets that have arrived need no event */
+    lane_poll(); /* delivers packets that have arrived before the CQ is armed */
     unsigned want = solicited_only ? 2 : 1, old = atomic_load(&cq->sh->armed);
     while (old != 1 && !atomic_compare_exchange_weak(&cq->sh->armed, &old, want))
         ;
-    atomic_thread_fence(
-        memory_order_seq_cst); /* `armed` is stored before the tail is read; pairs with cq_push */
+    /* `armed` is stored before the tail is read; pairs with cq_push. */
+    atomic_thread_fence(memory_order_seq_cst);
     if (!is_cq_empty(cq->sh)) {
         spinlock_acquire(&cq->poll_lock);
         cq_notify_unreported(proc.self, cq->sh);
@@ -270,7 +270,7 @@ SOFTIB_API int ibv_destroy_cq(struct ibv_cq *ibv)
     shlock_unlock(&s->lock);
     if (ibv->channel)
         channel_unlink(CONTAINER_OF(ibv->channel, struct channel, ibv), cq);
-    spinlock_acquire(&table_lock); /* after it no new asynchronous event refers to the CQ */
+    spinlock_acquire(&table_lock); /* once the CQ is removed, no new asynchronous event refers to it */
     atomic_store(&table[cq->idx], NULL);
     spinlock_release(&table_lock);
     async_purge(ctx_from_ibv(ibv->context), &cq->async_delivered);

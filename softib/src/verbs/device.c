@@ -28,7 +28,7 @@ SOFTIB_API const char *ibv_get_sysfs_path(void)
     return path;
 }
 
-/* Creates the device of an HCA. The number behind the last HCA is the device of the barrier network. */
+/* Creates the device of an HCA; number `hcas`, behind the last HCA, is the device of the barrier network. */
 static struct device *device_make(uint32_t hca)
 {
     struct device *d = calloc(1, sizeof(*d));
@@ -42,7 +42,7 @@ static struct device *device_make(uint32_t hca)
         snprintf(d->ibv.name, sizeof(d->ibv.name), "softwire0");
     else
         snprintf(d->ibv.name, sizeof(d->ibv.name), "softib%u", hca);
-    /* Some programs require a character device /dev/infiniband/<dev_name>. */
+    /* Some programs require a character device /dev/infiniband/<dev_name>: the name leads to /dev/null. */
     snprintf(d->ibv.dev_name, sizeof(d->ibv.dev_name), "../null");
     snprintf(d->ibv.dev_path, sizeof(d->ibv.dev_path), "%.200s/class/infiniband_verbs/uverbs%u",
              ibv_get_sysfs_path(), hca);

@@ -21,9 +21,9 @@ struct dm {
     atomic_int refs; /* of an origin: number of its regions and of handles imported from it */
 };
 
-static _Atomic uint64_t used; /* bytes, by all devices of this process */
+static _Atomic uint64_t used; /* bytes allocated on all devices of this process */
 static struct lock table_lock;
-static struct dm *table[DM_MAX]; /* by handle - 1 */
+static struct dm *table[DM_MAX]; /* indexed by handle - 1 */
 
 static struct dm *dm_from_ibv(struct ibv_dm *ibv)
 {

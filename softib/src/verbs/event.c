@@ -12,7 +12,7 @@ SOFTIB_API int ibv_get_async_event(struct ibv_context *ctx, struct ibv_async_eve
         uint64_t token;
         if (read(ctx->async_fd, &token, sizeof(token)) != sizeof(token))
             return -1;
-        if (async_next(c, event)) /* else its object was destroyed meanwhile */
+        if (async_next(c, event)) /* false: the object of the event was destroyed meanwhile */
             return 0;
     }
 }

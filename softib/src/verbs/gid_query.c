@@ -65,7 +65,7 @@ SOFTIB_API ssize_t _ibv_query_gid_table(struct ibv_context *ctx, struct ibv_gid_
     return (ssize_t)n;
 }
 
-/* Private to rdma-core, but Open MPI's and UCX's builds import it: 0 is InfiniBand or RoCE v1, 1 is RoCE v2. */
+/* Private to rdma-core, but Open MPI and UCX import it. *type 0: InfiniBand or RoCE v1; 1: RoCE v2. */
 SOFTIB_API int ibv_query_gid_type(struct ibv_context *ctx, uint8_t port, unsigned index, int *type)
 {
     struct gid found;
@@ -77,7 +77,7 @@ SOFTIB_API int ibv_query_gid_type(struct ibv_context *ctx, uint8_t port, unsigne
     return 0;
 }
 
-/* MAC addresses need no resolution: those of all ports are computed. */
+/* MAC addresses need no resolution: the MAC address of every port is computed. */
 SOFTIB_API int ibv_resolve_eth_l2_from_gid(struct ibv_context *ctx, struct ibv_ah_attr *a,
                                            uint8_t mac[ETHERNET_LL_SIZE], uint16_t *vid)
 {

@@ -13,7 +13,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The mapping of an imported region. */
 struct mr_import {
     void *map;
     size_t length;
@@ -73,7 +72,6 @@ static struct ibv_mr *import_own_region(struct ibv_pd *pd, const struct sh_mr *s
     return &mr->ibv;
 }
 
-/* Maps the owner's memory. */
 static bool map_owner_memory(const struct peer *owner, const struct sh_mr *s, struct mr_import *at,
                              char **addr)
 {

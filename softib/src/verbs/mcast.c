@@ -31,7 +31,6 @@ static struct reg_group *group_find(const union ibv_gid *gid, bool make)
     return spare;
 }
 
-/* Removes QPs of processes that were killed from a group. */
 static void mcast_remove_dead(struct reg_group *g)
 {
     for (int i = 0; i < GROUP_QPS; i++) {

@@ -30,7 +30,7 @@ static uint32_t window_start, window = WINDOW_LEAST, window_hint, regions;
 static uint16_t variant[MR_MAX]; /* low bits of the key, different for each use of an entry */
 static bool taken[MR_MAX];
 
-/* Unpredictable bits for keys, requested from the kernel in bulk. The table's lock is held. */
+/* Returns unpredictable bits for a key, requested from the kernel in bulk. The table's lock is held. */
 static uint16_t random_key_bits(void)
 {
     static uint16_t pool[256];
@@ -42,7 +42,7 @@ static uint16_t random_key_bits(void)
     return pool[--left] & MR_VARIANT;
 }
 
-/* The table's lock is held. 0: all entries of the window are in use. */
+/* Allocates an entry in the window; returns 0 if all entries are in use. The table's lock is held. */
 static uint32_t mr_window_allocate(void)
 {
     for (uint32_t i = 0; i < window; i++) {
@@ -90,7 +90,7 @@ void mr_table_release(uint32_t idx)
     spinlock_release(&table_lock);
 }
 
-/* A key that the entry did not have before. */
+/* Returns a key that the entry has not had before. */
 uint32_t mr_key_make(uint32_t idx)
 {
     spinlock_acquire(&table_lock);
@@ -109,7 +109,7 @@ static void mr_publish(struct mr *mr, uint32_t key, uint32_t pd, uint64_t iova, 
     s->pd = pd;
     s->access = access;
     s->iova = iova;
-    spinlock_acquire(&table_lock); /* mr_advise_huge_pages may use the entry */
+    spinlock_acquire(&table_lock); /* mr_advise_huge_pages may be using the entry */
     s->addr = (uintptr_t)mr->ibv.addr;
     s->length = mr->ibv.length;
     spinlock_release(&table_lock);
@@ -179,8 +179,8 @@ static bool access_legal(uint64_t access)
     return !(access & remote_write) || (access & IBV_ACCESS_LOCAL_WRITE);
 }
 
-/* Waits for the time of `pin=`. The driver of an adapter pins every page and writes its address to the
- * adapter's table, which softib need not do. */
+/* Waits for the time of `pin=`, in which an adapter's driver pins every page and writes its address to the
+ * adapter's table. softib pins nothing. */
 static void pin_pages(const void *addr, size_t length)
 {
     const uint64_t pages = ((uintptr_t)addr % PIN_PAGE + length + PIN_PAGE - 1) / PIN_PAGE;
@@ -294,8 +294,8 @@ SOFTIB_API struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t off, siz
         errno = EOPNOTSUPP;
         return NULL;
     }
-    const off_t begin =
-        lseek(fd, 0, SEEK_CUR); /* the GPU driver of tests shares one file; the position of others is 0 */
+    /* softcuda exports a file whose position is the memory's offset; other dma-bufs have position 0. */
+    const off_t begin = lseek(fd, 0, SEEK_CUR);
     off += begin > 0 ? (uint64_t)begin : 0;
     const uint64_t skip = off & ((uint64_t)sysconf(_SC_PAGESIZE) - 1);
     if (!access_legal((unsigned)access) || !length || length + skip < length) {

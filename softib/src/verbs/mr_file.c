@@ -29,7 +29,7 @@ static int mr_file_store(int fd)
     return -1;
 }
 
-/* A copy of the program's descriptor `n`, if the mapped file can be written through it; else -1. */
+/* Returns a copy of the program's descriptor `n` if the mapped file can be written through it; else -1. */
 static int copy_if_mapped(int n, const struct mapping *m)
 {
     const int mode = fcntl(n, F_GETFL);
@@ -71,7 +71,7 @@ static int find_any_descriptor(const struct mapping *m, DIR *all)
     return fd;
 }
 
-/* A descriptor of the mapped file. */
+/* Returns a descriptor of the mapped file, or -1. */
 int mr_open_mapping(const struct mapping *m)
 {
     const int folder = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -39,7 +39,7 @@ int mw_dealloc(struct ibv_mw *ibv)
     struct mw *mw = CONTAINER_OF(ibv, struct mw, ibv);
     struct sh_mr *s = mw->sh;
     window_unbind(s, NULL);
-    s->fd = -1; /* the region has the descriptor */
+    s->fd = -1; /* the descriptor belongs to the region */
     mr_retract(s);
     s->access = s->qpn = 0;
     mr_table_release(ibv->handle);

@@ -62,7 +62,7 @@ int odp_advise(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t fla
             return ENOENT;
         if (write && !(r->access & IBV_ACCESS_LOCAL_WRITE))
             return EPERM;
-        /* Pages that are present already need nothing; without FLUSH failures are not reported. */
+        /* NO_FAULT covers only pages that are present, which need no action. Only FLUSH reports failures. */
         int err = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT ? 0 : fetch_pages(r, &s[i], write);
         if (err && flags & IBV_ADVISE_MR_FLAG_FLUSH)
             return err;

@@ -8,7 +8,7 @@
 #define COUNT_BITS 22 /* low bits of a number; the high bits are the slot of the process, for imports */
 
 static struct lock lock;
-static struct pd *domains; /* allocated by this process */
+static struct pd *domains; /* domains of this process */
 
 static struct ibv_pd *pd_create(struct ibv_context *c, uint32_t handle, struct pd *parent)
 {

@@ -85,7 +85,7 @@ static struct ibv_qp *qp_create(struct ibv_qp_init_attr_ex *a)
         !ctx_has_feature(ctx_from_ibv(init_context(a)), FEATURE_XRC))
         err = EOPNOTSUPP;
     if (!err && a->cap.max_inline_data && !ctx_has_feature(ctx_from_ibv(init_context(a)), FEATURE_INLINE))
-        err = EINVAL; /* the limit of the adapter is 0 */
+        err = EINVAL; /* without the feature max_inline_data of the adapter is 0 */
     struct qp *q = err ? NULL : slab_new(sizeof(*q));
     if (!q) {
         errno = err ? err : ENOMEM;
@@ -96,7 +96,7 @@ static struct ibv_qp *qp_create(struct ibv_qp_init_attr_ex *a)
     if (room < a->cap.max_inline_data)
         room = a->cap.max_inline_data;
     q->stride = (sizeof(struct wqe) + room + CACHELINE - 1) & ~(size_t)(CACHELINE - 1);
-    /* Adapters grant as much inline data as fits in their requests, and programs that request none use it. */
+    /* Adapters grant the inline data that fits in a request, and programs that request none use it. */
     if (ctx_has_feature(ctx_from_ibv(init_context(a)), FEATURE_INLINE))
         a->cap.max_inline_data = (uint32_t)min_u64(q->stride - sizeof(struct wqe), MAX_INLINE);
     q->sq = slab_new(q->stride * a->cap.max_send_wr);
@@ -196,7 +196,7 @@ static void qp_reset(struct qp *q)
     q->tail = q->posted = q->next = q->done = 0;
     spinlock_release(&q->lock);
     qp_wait_deliveries(q);
-    engine_cancel_task(&q->task); /* a second time: the wire may have deferred the task meanwhile */
+    engine_cancel_task(&q->task); /* again: the wire may have deferred the task meanwhile */
     spinlock_acquire(&q->lock);
     atomic_store(&q->freed, 0);
     q->wait_until = 0;
@@ -442,7 +442,7 @@ int qp_post_recv(struct ibv_qp *v, struct ibv_recv_wr *wr, struct ibv_recv_wr **
         r = refuse ? EINVAL : rq_post(&proc.arena->rq[q->idx], wr);
     if (r)
         *bad = wr;
-    atomic_thread_fence(memory_order_seq_cst); /* pairs with qp_to_error: state first, then flush */
+    atomic_thread_fence(memory_order_seq_cst); /* pairs with qp_to_error, which first sets the state */
     if (UNLIKELY(atomic_load(&q->sh->state) == IBV_QPS_ERR))
         qp_flush_receives(q);
     return r;

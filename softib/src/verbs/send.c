@@ -108,7 +108,7 @@ int sq_set_bind(struct qp *q, struct wqe *w, struct ibv_mw *mw, uint32_t rkey,
     return 0;
 }
 
-/* Checks that need the whole request. As with an HCA, a message that is too long completes with an error. */
+/* Checks the complete request. As with an HCA, a message that is too long completes with an error. */
 int sq_commit_request(struct qp *q, struct wqe *w)
 {
     enum ibv_wr_opcode op = w->opcode;

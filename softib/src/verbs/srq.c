@@ -25,7 +25,7 @@ static uint32_t srq_number_allocate(void)
     return found;
 }
 
-/* Adds the queue to the table in which events search for it, or removes it. */
+/* Sets the table entry in which events find the queue; NULL frees it. */
 static void set_table_entry(uint32_t idx, struct srq *s)
 {
     spinlock_acquire(&table_lock);
@@ -176,7 +176,7 @@ SOFTIB_API int ibv_destroy_srq(struct ibv_srq *ibv)
     if (atomic_load(&s->refs))
         return EBUSY;
     spinlock_acquire(&table_lock);
-    table[s->idx] = NULL; /* the number is freed after the ring */
+    table[s->idx] = NULL; /* the entry's number remains allocated until the ring is destroyed */
     spinlock_release(&table_lock);
     async_purge(ctx_from_ibv(ibv->context), &s->async_delivered);
     async_wait(&ibv->events_completed, &s->async_delivered, &ibv->mutex, &ibv->cond);

@@ -11,8 +11,8 @@ static struct qp *wr_ex_qp(struct ibv_qp_ex *e)
     return CONTAINER_OF(e, struct qp, ex);
 }
 
-/* Completes the open request: the next one begins, or the batch ends, and no further setter can be called
- * for it. */
+/* Completes the open request, when the next one begins or the batch ends. No setter can be called for it
+ * afterwards. */
 static void commit_open_request(struct qp *q)
 {
     if (q->build_wqe && !q->build_err)
@@ -43,7 +43,7 @@ static void wr_ex_start(struct ibv_qp_ex *e)
     struct qp *q = wr_ex_qp(e);
     sq_begin_posting(q);
     atomic_store_explicit(&q->builder, thread_unique_mark(), memory_order_relaxed);
-    sq_unlock_wire(q); /* until the batch ends, because the program may call other verbs in between */
+    sq_unlock_wire(q); /* unlocked until the batch ends: the program may call other verbs in between */
     q->build_err = 0;
     q->build_wqe = NULL;
 }

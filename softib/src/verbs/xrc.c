@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* True if a live process has the domain open: the registry counts the open handles of each process. Its
- * lock is held. */
+/* True if a live process has the domain open: the registry counts the open handles of each process. The
+ * registry's lock is held. */
 static bool is_domain_open(const struct reg_xrcd *r)
 {
     return r->key && atomic_load(&proc.reg->member[r->slot].gen) == r->gen && member_is_alive(r->slot);
@@ -22,7 +22,7 @@ static bool is_own_domain_row(const struct reg_xrcd *r, uint64_t key)
     return r->key == key && r->slot == proc.slot && r->gen == atomic_load(&proc.reg->member[proc.slot].gen);
 }
 
-/* Opens a row of the registry for the domain. Returns 0, or an errno if the flags do not permit it. */
+/* Opens a registry row for the domain. Returns 0, or an errno: flags not permitted, no free row. */
 static int row_open(uint64_t key, int oflags)
 {
     struct reg_xrcd *mine = NULL, *free = NULL;
@@ -46,7 +46,7 @@ static int row_open(uint64_t key, int oflags)
         return 0;
     }
     for (struct reg_xrcd *r = proc.reg->xrcd; !free && r < proc.reg->xrcd + XRCDS; r++)
-        if (!is_domain_open(r)) /* of a process that has died */
+        if (!is_domain_open(r)) /* the row of a process that has died */
             free = r;
     if (!free)
         return ENOMEM;
@@ -61,7 +61,8 @@ static void row_close(uint64_t key)
             r->key = 0;
 }
 
-/* The key of the domain of a file on this adapter, or of an unshared domain (fd -1). 0: no such file. */
+/* Returns the key of the domain of a file on this adapter, or of an unshared domain (fd -1); 0: invalid
+ * fd. */
 static uint64_t domain_key(struct ibv_context *c, int fd)
 {
     struct stat st;
@@ -113,7 +114,7 @@ int xrc_close_domain(struct ibv_xrcd *ibv)
 
 /* --- receive QPs opened by number --- */
 
-/* The QP in its owner's arena, if it is a receive QP of that domain. The caller releases *owner. */
+/* Finds the QP in its owner's arena, if it is a receive QP of that domain. The caller releases *owner. */
 static struct sh_qp *xrc_find_qp(uint32_t qpn, uint64_t key, struct peer **owner)
 {
     *owner = peer_get(qpn >> QP_BITS);

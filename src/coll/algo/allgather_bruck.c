@@ -1,5 +1,5 @@
 /* allgather_bruck.c: log2(n) rounds for any n: the number of gathered blocks doubles in each round. Blocks
- * are stored in order from the own block on, and are rotated into rank order at the end. For short blocks.
+ * are stored in rank order starting with the own block, and are rotated at the end. For short blocks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"

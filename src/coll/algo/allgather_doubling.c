@@ -1,5 +1,5 @@
-/* allgather_doubling.c: partners at distance 1, 2, 4, ... exchange all they have, in place. Powers of two
- * only.
+/* allgather_doubling.c: partners at distance 1, 2, 4, ... exchange all blocks gathered so far, in place.
+ * Powers of two only.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"

@@ -1,5 +1,5 @@
-/* allgather_neighbor.c: neighbour exchange: ranks pair up with their left and right neighbours in turn and
- * pass on the two blocks they got last. Half the rounds of a ring; even numbers of ranks.
+/* allgather_neighbor.c: neighbour exchange: ranks exchange messages with their left and right neighbours in
+ * turn and forward the two blocks received last. Half the rounds of a ring; even numbers of ranks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
@@ -23,8 +23,8 @@ static void allgather_neighbor_generate(const struct coll_shape *shape, struct s
     sched_recv(s, first, loc_make(BUF_RECV, first), 1);
     sched_send(s, first, loc_make(BUF_RECV, rank), 1);
     sched_fence(s);
-    /* Pairs begin at even ranks. The blocks received from the second partner are one pair further to its side
-     * each time. */
+    /* Blocks are exchanged in pairs that start at even ranks. Each pair from the second partner is 2 ranks
+     * further away in its direction than the one before. */
     int pair = rank - rank % 2, give = pair;
     int from_second = pair, from_first = pair, away = even ? -2 : 2;
     for (int k = 1; k < size / 2; k++) {

@@ -1,4 +1,5 @@
-/* allgather_ring.c: blocks go round a ring. For long blocks, and for blocks of different sizes (allgatherv).
+/* allgather_ring.c: each rank forwards blocks to its right neighbour. For long blocks, and for blocks of
+ * different sizes (allgatherv).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"

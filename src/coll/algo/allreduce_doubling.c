@@ -1,6 +1,5 @@
 /* allreduce_doubling.c: recursive doubling: whole vectors are exchanged with partners at distance 1, 2, 4,
- * ... so the ranks whose operands are combined are always neighbouring ranges and order is kept. For short
- * vectors.
+ * ... so each combination joins adjacent ranges of ranks and preserves the operand order. For short vectors.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"

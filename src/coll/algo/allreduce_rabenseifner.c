@@ -1,5 +1,5 @@
-/* allreduce_rabenseifner.c: reduce-scatter by recursive halving, then allgather the same way back. For long
- * vectors; keeps the order of operands.
+/* allreduce_rabenseifner.c: reduce-scatter by recursive halving, then allgather by the reverse steps. For
+ * long vectors; preserves the operand order.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"

@@ -1,5 +1,5 @@
-/* allreduce_ring.c: parts of the vector go round a ring and are summed on the way, then the sums go round
- * once more. For very long vectors: each rank talks to its neighbours only and sends the least possible.
+/* allreduce_ring.c: a reduce-scatter round a ring of ranks, then an allgather round the same ring. For very
+ * long vectors: each rank sends only to its neighbour, and the minimum of data.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"

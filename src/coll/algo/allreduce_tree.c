@@ -1,5 +1,6 @@
-/* allreduce_tree.c: up a binomial tree to rank 0 and down again. On an intercommunicator each group reduces
- * to its rank 0, the two exchange results, and each broadcasts the result of the other group.
+/* allreduce_tree.c: reduces up a binomial tree to rank 0 and broadcasts down the tree. On an
+ * intercommunicator each group reduces to its rank 0, the two exchange results, and each broadcasts the
+ * result of the other group.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"

@@ -1,5 +1,5 @@
-/* alltoall_bruck.c: log2(n) messages instead of n: in round k every block whose distance still to go has bit
- * k set moves 2^k ranks on, all of them packed in one message. For short blocks.
+/* alltoall_bruck.c: log2(n) messages instead of n: in round k every block whose remaining distance has bit k
+ * set moves 2^k ranks further, packed with others in one message. For short blocks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
@@ -9,7 +9,7 @@ static void alltoall_bruck_generate(const struct coll_shape *shape, struct sched
     const int size = shape->size, rank = shape->rank, half = (size + 1) / 2;
     struct loc in = loc_make(shape->in_place ? BUF_RECV : BUF_SEND, 0);
     struct loc blocks = sched_temp(s, size), out = sched_temp(s, half), back = sched_temp(s, half);
-    /* blocks[d] is the data that must still travel d ranks. */
+    /* blocks[d]: the data with remaining distance d ranks. */
     sched_copy(s, loc_add(in, rank), blocks, size - rank);
     sched_copy(s, in, loc_add(blocks, size - rank), rank);
     for (int64_t bit = 1; bit < size; bit *= 2) {

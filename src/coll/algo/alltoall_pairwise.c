@@ -1,6 +1,6 @@
-/* alltoall_pairwise.c: one partner at a time; with a power of two of ranks both exchange with each other,
- * otherwise each sends to the right and receives from the left. For long blocks. Serves alltoallv and
- * alltoallw too.
+/* alltoall_pairwise.c: one partner at a time; if the number of ranks is a power of two, pairs exchange
+ * blocks, otherwise each rank sends to the right and receives from the left. For long blocks, and for
+ * alltoallv and alltoallw.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/alltoall.h"

@@ -1,8 +1,8 @@
 /* barrier_dissemination.c: in round k every rank signals the ranks i * (n + 1)^k after it, for i from 1 to n,
- * and awaits the ranks as far before it; after the last round every rank knows, directly or indirectly, that
- * all others have arrived [Hoefler05 2.2.2.3, n-way: 2.2.6.1]. If the network takes n messages at a time,
- * fewer rounds cost less. A distance of the size or more would reach a rank that has had a signal already, so
- * it is left out.
+ * and awaits signals from the ranks at the same distances before it; after the last round every rank knows,
+ * directly or indirectly, that all others have arrived [Hoefler05 2.2.2.3, n-way: 2.2.6.1]. On a network that
+ * sends n messages in parallel, fewer rounds cost less. Distances of `size` or more are skipped, because they
+ * would wrap around.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"

@@ -1,11 +1,11 @@
-/* bcast_scatter_ring.c: the root scatters parts down a binomial tree, then the parts go round a ring: for
- * long messages nobody sends much more than the data once. Parts that a rank got with its subtree are not
- * sent to it again.
+/* bcast_scatter_ring.c: the root scatters parts down a binomial tree, then an allgather round a ring follows:
+ * for long messages no rank sends much more than the data once. Parts that a rank received for its subtree
+ * are not sent to it again.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-/* The number of parts that rank `me` (counted from the root) holds after the scatter: me .. me + held - 1. */
+/* Returns the number of parts that rank `me` (counted from the root) has after the scatter. */
 static int scatter_count_parts(int me, int size)
 {
     int64_t low = me == 0 ? size : me & -me;

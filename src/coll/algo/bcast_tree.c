@@ -1,6 +1,6 @@
-/* bcast_tree.c: down a binomial tree, or along a chain of ranks, in segments if a segment size is given: in
- * long messages every link works all the time. On an intercommunicator the root sends to rank 0 of the other
- * group, the root of a tree there.
+/* bcast_tree.c: broadcasts down a binomial tree or along a chain of ranks, in segments if a segment size is
+ * given, so that all links transfer at the same time. On an intercommunicator the root sends to rank 0 of the
+ * other group, the root of a tree there.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"

@@ -1,7 +1,7 @@
 /* exchange_linear.c: allgather: every rank sends its block to every rank; alltoall: every rank sends each
- * rank another block. A window of messages is in flight at a time, and each rank starts with the next rank,
- * so that no rank is the first receiver of all. On an intercommunicator the receivers are the ranks of the
- * other group. Serves the v and w variants too.
+ * rank another block. At most `window` messages are in flight at a time. Each rank starts with the next rank,
+ * so that the senders do not all start with the same receiver. On an intercommunicator the receivers are the
+ * ranks of the other group. Serves the v and w variants too.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/alltoall.h"

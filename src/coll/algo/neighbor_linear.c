@@ -1,5 +1,5 @@
-/* neighbor_linear.c: neighbourhood collectives: a message along every edge. The order of receives is given,
- * because two ranks may be joined by several edges and their messages match in order.
+/* neighbor_linear.c: neighbourhood collectives: a message along every edge. The shape specifies the order of
+ * receives, because two ranks may be joined by several edges, whose messages match in order.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"

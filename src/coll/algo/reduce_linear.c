@@ -1,5 +1,5 @@
 /* reduce_linear.c: everyone sends to the root, which combines in rank order, from the last rank to the first,
- * so that every application is `in op inout`. A few receives are kept in flight.
+ * so that every reduction is `in op inout`. IN_FLIGHT receives are active at a time.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
@@ -16,8 +16,7 @@ static void reduce_linear_generate(const struct coll_shape *shape, struct sched 
     }
     if (copy_if_single_rank(shape, s, in, out, n))
         return;
-    /* In place, the root's contribution occupies the result buffer, so partial sums go to temporary
-     * memory. */
+    /* In place, the root's contribution is in the result buffer, so partial sums are in temporary memory. */
     struct loc sum = shape->in_place ? sched_temp(s, n) : out;
     struct loc slots = sched_temp(s, IN_FLIGHT * n);
     const int last = shape->size - 1;

@@ -1,12 +1,12 @@
 /* reduce_rabenseifner.c: reduce-scatter by recursive halving, then the parts are gathered at the root: for
- * long vectors each rank sends about its vector once and reduces about one vector. Keeps the order of
- * operands.
+ * long vectors each rank sends about its vector once and reduces about one vector. Preserves the operand
+ * order.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-/* Gathers the parts in the reverse order of the halving: a rank whose number differs from the root's in this
- * bit sends its part. */
+/* Gathers the parts in the reverse order of the halving: in the step of a bit, ranks whose fold index
+ * differs from the root's index in this bit send their part. */
 static void halving_gather(struct sched *s, const struct fold *f, const struct halving *h, int root_index,
                            struct loc data)
 {

@@ -1,5 +1,5 @@
 /* reduce_scatter_halving.c: recursive halving, the furthest partner first, so that each rank ends with its
- * own block. For short and middling vectors; operands change places.
+ * own block. For short and medium vectors; the operator must be commutative.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"

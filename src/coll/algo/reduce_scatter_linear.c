@@ -1,5 +1,5 @@
-/* reduce_scatter_linear.c: everyone sends everyone its block; each combines what it got in rank order. Keeps
- * the order of operands, and takes two rounds of latency whatever the size.
+/* reduce_scatter_linear.c: everyone sends everyone its block; each combines the received blocks in rank
+ * order. Preserves the operand order. The latency is one message for any number of ranks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"

@@ -1,5 +1,5 @@
-/* reduce_scatter_pairwise.c: in each round everyone sends one rank its block and adds what it gets to its
- * own. For long vectors; operands change places.
+/* reduce_scatter_pairwise.c: in each round every rank sends one other rank its block and adds the received
+ * block to its own. For long vectors; the operator must be commutative.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"

@@ -1,5 +1,5 @@
-/* reduce_scatter_ring.c: blocks go round a ring towards their rank and are summed on the way; operands change
- * places.
+/* reduce_scatter_ring.c: blocks move round a ring towards their rank and are summed on the way; the operator
+ * must be commutative.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"

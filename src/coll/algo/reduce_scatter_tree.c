@@ -1,6 +1,6 @@
 /* reduce_scatter_tree.c: reduce to rank 0 up a binomial tree, which sends everyone its block; also between
- * the two groups of an intercommunicator, whose roots exchange results before they scatter them. Keeps the
- * order of operands.
+ * the two groups of an intercommunicator, whose roots exchange results before they scatter them. Preserves
+ * the operand order.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"

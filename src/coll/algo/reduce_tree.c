@@ -1,6 +1,6 @@
 /* reduce_tree.c: up a binomial tree, or along a chain from each rank to the one before it, in segments if a
- * segment size is given. The tree hangs from the root when operands may change places, otherwise from rank 0,
- * which hands the result to the root. On an intercommunicator the other group reduces to its rank 0, which
+ * segment size is given. The tree is rooted at the root if the operator is commutative, otherwise at rank 0,
+ * which sends the result to the root. On an intercommunicator the other group reduces to its rank 0, which
  * sends the result to the root.
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -1,6 +1,6 @@
-/* rooted_binomial.c: gather: blocks climb a binomial tree, packed, so that the root receives log2(n)
- * messages; scatter: they come down it. A subtree whose ranks wrap around past the last one is exchanged with
- * the root in two messages, each from or to its place.
+/* rooted_binomial.c: gather: packed blocks move up a binomial tree, so that the root receives log2(n)
+ * messages; scatter: they move down. A subtree whose ranks wrap around is exchanged with the root in two
+ * messages, since its blocks are not adjacent in the root's buffer.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
@@ -27,7 +27,7 @@ static void generate_root(const struct coll_shape *shape, struct sched *s)
         copy_root_block(shape, s, gather);
 }
 
-/* Moves blocks between this rank's packed blocks and its children. */
+/* Exchanges blocks between the children and this rank's packed buffer. */
 static void move_with_children(const struct coll_shape *shape, struct sched *s, const struct tree *t,
                                struct loc data)
 {

@@ -1,5 +1,5 @@
 /* rooted_linear.c: gather: everyone sends its block to the root; scatter: the root sends everyone its block.
- * One is the other with sends and receives exchanged. Serves gatherv and scatterv too.
+ * Both use the same steps with sends and receives exchanged. Serves gatherv and scatterv too.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"

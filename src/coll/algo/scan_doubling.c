@@ -1,5 +1,5 @@
-/* scan_doubling.c: partners at distance 1, 2, 4, ... exchange the sums of their ranges; what comes from the
- * left joins the prefix too. Scan and exscan, in log2(n) rounds, order kept.
+/* scan_doubling.c: partners at distance 1, 2, 4, ... exchange the sums of their ranges; a sum from a lower
+ * rank is also added to the prefix. Scan and exscan, in log2(n) rounds; preserves the operand order.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
@@ -15,7 +15,7 @@ static void scan_doubling_generate(const struct coll_shape *shape, struct sched 
         return;
     }
     struct partial sum = partial_start(shape, in, sched_temp(s, n), sched_temp(s, n));
-    if (shape->in_place) { /* the prefix is going to overwrite the input */
+    if (shape->in_place) { /* the prefix will overwrite the input */
         sched_copy(s, in, sum.buf[0], n);
         sum.at = 0;
     }

@@ -1,4 +1,4 @@
-/* scan_linear.c: the prefix goes from each rank to the next. Scan and exscan.
+/* scan_linear.c: each rank sends its prefix to the next rank. Scan and exscan.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"

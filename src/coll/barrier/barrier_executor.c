@@ -31,9 +31,10 @@ static bool choices_are_equal(const struct coll_choice *a, const struct coll_cho
            memcmp(a->parameter, b->parameter, sizeof(a->parameter)) == 0;
 }
 
-/* The barrier for this call. NULL: this choice has none, or not yet. Ranks that call MPI_Barrier and
- * MPI_Ibarrier in different orders agree separately on each kind of call, so each kind has a barrier of its
- * own. Barriers that a user names share one: groups of the switch, wires and multicast groups are few. */
+/* Returns the inter-node barrier for this call, or NULL if it is not opened yet or failed to open. Ranks
+ * may call MPI_Barrier and MPI_Ibarrier in different orders and agree on each kind of call separately, so
+ * each kind has its own barrier. Barrier algorithms that the user names share one, because switch groups,
+ * barrier networks and multicast groups are scarce. */
 static struct hbarrier *get_hbarrier(struct coll_state *state, const struct call *call,
                                      const struct coll_choice *choice, int *rc)
 {
@@ -41,7 +42,7 @@ static struct hbarrier *get_hbarrier(struct coll_state *state, const struct call
         call->form == FORM_NONBLOCKING && !choice->named ? FORM_NONBLOCKING : FORM_BLOCKING;
     struct hbarrier **w = &state->hbarrier[form];
     if (unlikely(*w && !choices_are_equal(&(*w)->choice, choice))) {
-        hbarrier_release(*w); /* every rank changes its choice at the same call */
+        hbarrier_release(*w); /* all ranks change the choice at the same call */
         *w = NULL;
         state->cached[COLL_BARRIER] = NULL;
     }
@@ -55,7 +56,7 @@ static struct hbarrier *get_hbarrier(struct coll_state *state, const struct call
     return *w;
 }
 
-/* Whether the next barrier uses multicast. The first one uses messages, which also carry the setup. */
+/* True if the next barrier uses multicast. The first one uses messages, which also carry the setup data. */
 static bool uses_multicast(struct hbarrier *w)
 {
     return w->calls++ > 0 && w->multicast;
@@ -75,7 +76,7 @@ static int run_blocking(const struct call *call, struct hbarrier *w)
     r.lane = r.pending = r.error = 0;
     r.tree = uses_multicast(w);
     r.over = r.crossed = false;
-    r.method = METHOD_SETUP; /* until its turn comes */
+    r.method = METHOD_SETUP; /* until hbarrier_advance() starts the run */
     r.tag = make_run_tag(state, call);
     list_append(&w->lane[0].runs, &r.link);
     hbarrier_advance(&r);
@@ -102,8 +103,8 @@ static int progress_hook(struct net_hook *hook)
     return 1;
 }
 
-/* Starts a run. Flags ring no doorbell, and a rank that waits for this request does not poll them before it
- * sleeps, so it may sleep only briefly (`unrung`). */
+/* Starts a run. RDMA-written flags ring no doorbell, and a rank that waits for this request does not poll
+ * them before it sleeps, so net->unrung limits its sleep to a short time. */
 static void barrier_begin(struct hbarrier_run *r)
 {
     struct net *net = r->w->net;
@@ -138,8 +139,8 @@ const struct request_ops hbarrier_ops = {.name = "barrier", .release = free_run}
 const struct request_ops hbarrier_persistent_ops = {
     .name = "persistent barrier", .start = barrier_start, .release = free_run};
 
-/* True if a persistent barrier has a lane of its own. They are started in any order, so none can be the first
- * barrier. */
+/* True if a lane is free for a new persistent barrier. Persistent barriers may be started in any order, so
+ * none of them can be the first barrier, which carries the setup. */
 static bool has_free_lane(const struct hbarrier *w)
 {
     return w->calls > 0 && w->lanes < HBARRIER_LANES;

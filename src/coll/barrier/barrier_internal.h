@@ -1,4 +1,4 @@
-/* barrier_internal.h: what the files of the barrier between nodes share.
+/* barrier_internal.h: internal declarations of the inter-node barrier.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_BARRIER_BARRIER_INTERNAL_H
@@ -11,33 +11,33 @@
 #include "coll/barrier/barrier_machine.h"
 #include "coll/barrier/hbarrier.h"
 
-#define HBARRIER_PARTNERS 128 /* partners of a leader in all rounds */
-#define HBARRIER_SETUPS   32  /* partners of a leader in all rounds of the agreement of METHOD_SETUP */
+#define HBARRIER_PARTNERS 128 /* limit of partners of a leader, summed over all rounds */
+#define HBARRIER_SETUPS   32  /* limit of partners of a leader, summed over all rounds of METHOD_SETUP */
 #define HBARRIER_LANES    64
 
-/* One byte for each lane. Barriers that may be in progress at the same time, in any order, need different
- * flags: each persistent request has its own lane; all other barriers share the first lane and run one after
- * the other. */
+/* Flags of one writer, one byte for each lane. Barriers that may be in progress at the same time, in any
+ * order, need different flags: each persistent request has its own lane; all other barriers share lane 0
+ * and run one after the other. */
 struct hbarrier_line {
     alignas(CACHE_LINE) _Atomic uint8_t turn[HBARRIER_LANES];
 };
-/* In the node's shared memory. Every line has one writer: the leader's is `release`, the others' are
- * report[1] and so on. */
+/* Flags of a node, in its shared memory. Every line has one writer: the leader writes `release`, the rank
+ * with place i in its node writes report[i]. */
 struct hbarrier_block {
     alignas(CACHE_LINE) _Atomic uint32_t users;
     struct hbarrier_line release;
     struct hbarrier_line report[];
 };
 
-/* How leaders synchronise. */
+/* Methods by which the leaders of the nodes synchronise. */
 enum hbarrier_method {
     METHOD_SETUP,   /* the first barrier: messages that carry the addresses of flags */
     METHOD_WRITE,   /* RDMA writes into flags */
     METHOD_MESSAGE, /* the schedule of an algorithm */
-    METHOD_SWITCH,  /* the barrier unit of the switch, or the wires of a barrier network */
+    METHOD_SWITCH,  /* the barrier unit of the switch, or a dedicated barrier network */
     /* RDMA writes or messages up a tree of leaders, then one multicast from the first leader */
     METHOD_MULTICAST,
-    METHOD_COUNTER, /* adapters add to a counter of the first leader, which then writes to all */
+    METHOD_COUNTER, /* leaders add 1 to a counter at the first leader, which then writes to all */
     HBARRIER_METHODS
 };
 
@@ -49,16 +49,16 @@ struct hbarrier_address {
 
 /* Properties on which leaders agree by dissemination. */
 struct hbarrier_setup {
-    struct hbarrier_address counter; /* of the first leader; address 0 until its message has arrived */
-    /* all leaders known so far can use RDMA writes, atomics, the switch */
+    struct hbarrier_address counter; /* at the first leader; address 0: not known yet */
+    /* true if all leaders known so far can use RDMA writes, atomics, the barrier unit of the switch */
     uint32_t all_write, all_add, all_switch;
-    uint32_t group; /* of the switch; HBARRIER_NO_GROUP until the message of leader 0 has arrived */
+    uint32_t group; /* barrier group of the switch; HBARRIER_NO_GROUP: not known yet */
 };
 #define HBARRIER_NO_GROUP UINT32_MAX
 
-/* Message of a leader to its node at the end of the first barrier. */
+/* Message of a leader to the ranks of its node at the end of the first barrier. */
 struct hbarrier_result {
-    uint64_t block; /* offset, or UINT64_MAX */
+    uint64_t block; /* offset of struct hbarrier_block in the shared area; UINT64_MAX: none */
     uint32_t method, switched;
 };
 
@@ -76,29 +76,29 @@ struct hbarrier_lane {
 };
 
 struct hbarrier {
-    struct comm *comm;         /* may be freed before the last request is */
+    struct comm *comm;         /* may be freed before the last request of this barrier */
     struct coll_choice choice; /* the choice that this barrier was opened for */
     struct net *net;
-    bool busy;                   /* waits for room in a send queue: no run may advance */
-    enum hbarrier_method method; /* of barriers that begin now, unless `switched` */
+    bool busy;                   /* a send queue is full: no run may advance */
+    enum hbarrier_method method; /* method of barriers that begin now, unless `switched` */
     bool switched;               /* barriers of the first lane use METHOD_SWITCH */
     int rounds[HBARRIER_METHODS];
     uint32_t refs;      /* references of the communicator and of requests */
     int lanes;          /* lanes in use */
     bool may_write;     /* the chosen algorithm permits RDMA writes */
     bool may_switch;    /* the chosen algorithm permits the barrier unit of the switch */
-    bool may_wire;      /* the unit is the wires of a barrier network instead of the switch's */
+    bool may_wire;      /* `unit` is a dedicated barrier network, not the switch */
     bool may_multicast; /* the chosen algorithm is "multicast" */
     bool may_count;     /* the chosen algorithm is "rdma_counter" */
     uint64_t calls;     /* barriers of the first lane so far */
-    /* The node. */
+    /* The ranks of this node. */
     bool leads;                   /* this rank is its node's leader */
     int nlocal;                   /* ranks of this node */
     int *local;                   /* the ranks of this node; the first one leads */
     int place;                    /* index of this rank in `local` */
     struct hbarrier_block *block; /* NULL: the ranks of the node use messages */
     uint64_t block_offset;
-    /* The leaders. */
+    /* The leaders of all nodes. */
     int leaders, leader; /* number of leaders; index of this node's leader */
     int *leader_rank;    /* rank of each leader */
     struct barrier_partner partner_at[HBARRIER_PARTNERS];
@@ -114,17 +114,17 @@ struct hbarrier {
     struct transport *transport;
     struct mapping memory;
     _Atomic uint8_t *flags; /* [partner][lane], in `memory` */
-    /* [lane], in `memory`. METHOD_COUNTER: the counter at the first leader; at other leaders the previous
-     * value that their fetch-and-add returns. */
+    /* By lane, in `memory`. METHOD_COUNTER: at the first leader the counter, at other leaders the result
+     * of their fetch-and-add. */
     _Atomic uint64_t *counters;
     struct net_mem mem;
     struct net_key key;
     /* METHOD_SWITCH */
     const struct transport_barrier *unit; /* barrier unit of the transport; NULL: none */
-    void *member;                         /* NULL: not joined */
+    void *member;                         /* membership in the barrier group; NULL: not joined */
     /* METHOD_MULTICAST */
     struct multicast *multicast; /* NULL: not opened, or the network has no multicast */
-    bool opened_multicast;       /* opening `multicast` was tried */
+    bool opened_multicast;       /* hbarrier_open_multicast() was called */
     int fan;                     /* children of a leader in the tree */
     /* METHOD_MESSAGE */
     struct sched sched;
@@ -132,14 +132,14 @@ struct hbarrier {
     struct hbarrier_lane lane[HBARRIER_LANES];
 };
 
-/* Prepares the barrier except for the agreement with the other ranks. */
+/* Creates the inter-node barrier of a communicator. The first barrier agrees on the method. */
 int hbarrier_open(struct coll_state *state, const struct coll_choice *choice, struct hbarrier **out);
 void hbarrier_release(struct hbarrier *w);
 
-/* Joins the group of the switch, or gives it back. Called when the messages of all leaders have arrived
- * here. */
+/* Joins the barrier group of the switch if all leaders can use it, else frees the group. Called when the
+ * setup messages of all leaders have arrived. */
 void hbarrier_join(struct hbarrier *w);
-/* The first barrier is complete at this rank: adopts the result, which is the same at all ranks. */
+/* Called at the end of the first barrier: adopts the method, which is the same at all ranks. */
 void hbarrier_adopt_result(struct hbarrier *w);
 
 static inline struct hbarrier_lane *hbarrier_get_lane(const struct hbarrier_run *r)
@@ -151,24 +151,25 @@ static inline struct hbarrier_lane *hbarrier_get_lane(const struct hbarrier_run 
 void hbarrier_advance(struct hbarrier_run *r);
 /* True if `run` (a struct hbarrier_run) can advance. */
 bool hbarrier_can_advance(void *run);
-/* Writes the number of the barrier that is under way in that lane to the flag of partner i. */
+/* Writes the number of the current barrier of the lane to the flag of partner i. */
 int hbarrier_set_partner_flag(struct hbarrier *w, int i, int lane);
-/* Sets the flags of this leader's partners of a round, or checks its own. */
+/* hbarrier_write_round() sets the flags of the partners of a round; hbarrier_round_written() checks the
+ * flags that partners set. */
 void hbarrier_write_round(struct hbarrier_run *r, int round);
 bool hbarrier_round_written(const struct hbarrier_run *r, int round);
 /* Waits until the run, which is in the list of its lane, is complete. */
 void hbarrier_wait(struct hbarrier_run *r);
-/* Counts a complete barrier by its method. */
+/* Increments the counter of completed barriers by this method. */
 void hbarrier_count(const struct hbarrier *w, enum hbarrier_method method);
 
-/* Keeps the first error of a run. */
+/* Records the first error of a run. */
 void hbarrier_record_error(struct hbarrier_run *r, int rc);
-/* Messages of a run, which is not over before they are. */
+/* Post messages of a run, which completes only after all its messages have completed. */
 void hbarrier_send(struct hbarrier_run *r, int rank, const void *data, size_t bytes);
 void hbarrier_recv(struct hbarrier_run *r, int rank, void *data, size_t bytes);
 
-/* Runs a blocking barrier by RDMA writes if that is possible without waiting in rounds: a cached selection
- * (comm_state.h). */
+/* Fast path of a blocking barrier by RDMA writes, cached by the communicator (coll_cached in
+ * comm_state.h). Returns false if the general path must run. */
 bool hbarrier_run_fast(const struct coll_args *args, struct coll_state *state, int *rc);
 bool hbarrier_can_run_fast(const struct hbarrier *w);
 
@@ -176,11 +177,11 @@ bool hbarrier_can_run_fast(const struct hbarrier *w);
 
 bool hbarrier_is_multicast(const struct coll_choice *choice);
 int hbarrier_tree_fan(const struct hbarrier *w);
-/* Collective and blocking; called by MPI_Barrier only. */
+/* Opens the multicast group. Collective and blocking; called only by MPI_Barrier. */
 int hbarrier_open_multicast(struct hbarrier *w);
 void hbarrier_close_multicast(struct hbarrier *w);
-/* The release by multicast: in round 0 a leader waits for its children; in round 1 it reports to its parent,
- * and the first leader sends. */
+/* Starts a round of METHOD_MULTICAST. Round 0: a leader waits for its children. Round 1: it reports to its
+ * parent, or, at the first leader, sends the multicast. */
 void hbarrier_tree_round(struct hbarrier_run *r, int round);
 bool hbarrier_tree_over(struct hbarrier_run *r, int round);
 

@@ -1,4 +1,4 @@
-/* barrier_machine.c: see barrier_machine.h.
+/* barrier_machine.c: computes the partners of a leader in each round, for each algorithm (barrier_machine.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/barrier/barrier_machine.h"

@@ -1,6 +1,6 @@
 /* barrier_open.c: opens the barrier between nodes of a communicator: leaders, their partners, and the memory
  * of flags that partners set. Registering memory takes as long as hundreds of barriers, so it is done once,
- * for communicators that are used.
+ * and only for communicators that call barriers repeatedly.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -15,7 +15,7 @@
 #define FLAGS_SIZE  (HBARRIER_PARTNERS * HBARRIER_LANES)
 #define MEMORY_SIZE (FLAGS_SIZE + HBARRIER_LANES * sizeof(uint64_t))
 #define BLOCK_NONE  UINT64_MAX
-/* Limit of leaders that use a counter: their partners and those of a dissemination fit HBARRIER_PARTNERS. */
+/* Limit of leaders with METHOD_COUNTER: all partners must fit in HBARRIER_PARTNERS. */
 #define COUNTER_LEADERS 96
 
 static COUNTER(no_group, "coll_switch_full",
@@ -98,8 +98,8 @@ static int split_into_rounds(struct hbarrier *w)
     return 0;
 }
 
-/* Makes the schedule by which leaders synchronise with messages: the named algorithm, or dissemination with
- * as many partners as the writes have. */
+/* Creates the schedule of METHOD_MESSAGE: the algorithm that was chosen, or dissemination with n partners
+ * if an RDMA barrier was chosen. */
 static int make_schedule(struct hbarrier *w, const struct coll_choice *choice, int n)
 {
     const struct coll_algorithm *a = w->may_write ? algorithm_find(COLL_BARRIER, "nway") : choice->algorithm;
@@ -118,7 +118,7 @@ static int make_schedule(struct hbarrier *w, const struct coll_choice *choice, i
     return split_into_rounds(w);
 }
 
-/* The transport that reaches all partners, or NULL. */
+/* Returns the transport that reaches all partners, or NULL. */
 static struct transport *find_transport(struct hbarrier *w)
 {
     struct transport *t = NULL;
@@ -135,7 +135,7 @@ static struct transport *find_transport(struct hbarrier *w)
     return t;
 }
 
-/* True if this leader can write to its partners, and they to its memory, without notification. */
+/* Registers the flags. True if the leader and its partners can write to each other's memory. */
 static bool can_write_flags(struct hbarrier *w)
 {
     for (int i = 0; i < w->partners; i++) {
@@ -155,7 +155,7 @@ static bool can_write_flags(struct hbarrier *w)
     return rc == 0;
 }
 
-/* True if the adapter reaches the counter of the first leader by fetch-and-add. */
+/* True if this leader can use fetch-and-add on the counter of the first leader. */
 static bool can_use_counter(struct hbarrier *w)
 {
     struct peer *first;
@@ -164,9 +164,10 @@ static bool can_use_counter(struct hbarrier *w)
             (comm_get_peer(w->comm, w->leader_rank[0], &first) == 0 && first->transport == w->transport));
 }
 
-/* Describes what this leader supports. Ranks that share a processor must be scheduled once in each round, so
- * unless the user names a barrier they use the switch, which has one round, or else messages, which wake a
- * sleeping rank. The first leader decides by requesting a group. */
+/* Describes the methods that this leader supports. If ranks share processors, each round needs all of them
+ * to be scheduled. So unless the user names a barrier, they use the barrier unit of the switch, which has
+ * one round, or messages, which wake sleeping ranks. The first leader enables the switch by requesting a
+ * group. */
 static void barrier_describe_leader(struct hbarrier *w)
 {
     const bool turns = w->net->oversubscribed && !w->choice.named;
@@ -188,7 +189,7 @@ static void barrier_describe_leader(struct hbarrier *w)
     if (!w->unit || w->leader != 0 || (!w->choice.named && !turns) ||
         w->unit->get(w->unit, &w->mine.group) == 0)
         return;
-    if (no_group.value == 0 && coll_is_forced(COLL_BARRIER)) /* not during a trial of the tuner */
+    if (no_group.value == 0 && coll_is_forced(COLL_BARRIER)) /* no warning during a trial of the tuner */
         log_warn("%s: barriers of %s (%d nodes) are done by RDMA writes instead. This is said once; the "
                  "counter coll_switch_full counts such communicators.",
                  w->may_wire ? "There is no barrier network, or another job uses it"
@@ -218,8 +219,8 @@ static void block_attach(struct hbarrier *w, uint64_t offset)
     w->block = offset == BLOCK_NONE ? NULL : (struct hbarrier_block *)(w->net->area + offset);
 }
 
-/* Plans which leader sets which flags, and in how many rounds. Behind the rounds of METHOD_WRITE are those of
- * METHOD_MULTICAST or METHOD_COUNTER. */
+/* Plans which leader sets which flags in which round. The rounds of METHOD_MULTICAST or METHOD_COUNTER
+ * follow the rounds of METHOD_WRITE. */
 static void make_plan(struct hbarrier *w, int n)
 {
     struct barrier_partner *at = w->partner_at;
@@ -227,7 +228,7 @@ static void make_plan(struct hbarrier *w, int n)
     if (w->choice.algorithm == &barrier_rdma_pairs)
         w->partners = barrier_partners_pairs(w->leader, w->leaders, at, HBARRIER_PARTNERS, &rounds);
     else
-        do /* as few as have places */
+        do /* reduce n until the partners fit into the array */
             w->partners = barrier_partners(w->leader, w->leaders, n, at, HBARRIER_PARTNERS / 2, &rounds);
         while (w->partners < 0 && n-- > 1);
     if (w->may_multicast)
@@ -240,7 +241,7 @@ static void make_plan(struct hbarrier *w, int n)
     w->rounds[METHOD_WRITE] = rounds;
 }
 
-/* Prepares this leader's part of the agreement. */
+/* Prepares this leader's part of METHOD_SETUP. */
 static int prepare_leader(struct hbarrier *w, int n)
 {
     struct net *net = w->net;
@@ -309,15 +310,15 @@ void hbarrier_adopt_result(struct hbarrier *w)
     w->inbox = NULL;
 }
 
-/* Leaves the node's block; the last rank frees it. */
+/* Detaches from the shared block of the node; the last rank frees it. */
 static void block_release(struct hbarrier *w)
 {
     if (w->block && w->net->area && atomic_fetch_sub_explicit(&w->block->users, 1, memory_order_acq_rel) == 1)
         net_area_free(w->net, w->block_offset, block_length(w));
 }
 
-/* Frees the barrier. All writes of others into this rank's memory have arrived: a rank leaves a barrier only
- * when all its flags are set. */
+/* Frees the barrier. No RDMA write to this rank's memory can be in flight: a rank leaves a barrier only
+ * after all its flags have been set. */
 void hbarrier_release(struct hbarrier *w)
 {
     if (--w->refs > 0)

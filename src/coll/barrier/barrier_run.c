@@ -1,17 +1,17 @@
 /* barrier_run.c: barriers of ranks on several nodes [Hoefler05 4.1.3]. Within a node the ranks set flags in
- * shared memory. The leaders of the nodes meet by n-way dissemination: each has a few bytes of registered
- * memory, one for each partner of each round; the partner writes the number of the barrier there, and the
- * leader polls it. No message, no matching, no receive: a write is taken into the request (inline), and its
- * completion is reported to nobody. A flag is one byte, so no adapter can be seen in the middle of writing
- * it. What comes after what is in barrier_machine.c.
+ * shared memory. The leaders of the nodes synchronise by n-way dissemination: each has a few bytes of
+ * registered memory, one for each partner of each round. The partner writes the number of the barrier there,
+ * and the leader polls it. There are no messages, no matching and no receives. The RDMA writes are inline and
+ * unsignalled. A flag is one byte, so a reader never sees a partial write. barrier_machine.c defines the
+ * order of the rounds.
  *
- * The first barrier of a communicator is done by messages, which carry where to write: a leader sends its
- * address against the direction of the writes, that is, to the leaders that will write to it. The same
- * messages carry whether all leaders known so far can do it this way. After the last round every leader knows
- * of every other, as in any dissemination, so all agree. Where they cannot, leaders go on by messages.
+ * The first barrier of a communicator uses messages, which carry the addresses of flags: a leader sends its
+ * address to the leaders that will write to it. The same messages carry whether all leaders known so far
+ * support RDMA writes. After the last round every leader has this information from all leaders, as in any
+ * dissemination, so all decide alike. If one leader does not support RDMA writes, all continue with messages.
  *
- * Barriers of a communicator that are under way at the same time take turns (struct hbarrier_lane): the next
- * one begins at a rank when the one before is over there. So a flag needs no more than one number.
+ * Barriers of a communicator that are in progress at the same time are queued (struct hbarrier_lane): the
+ * next one begins at a rank when the previous one is complete there. So a flag needs to hold only one number.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/counter.h"
@@ -47,8 +47,8 @@ static void merge_setups(struct hbarrier *w, int round)
     }
 }
 
-/* Synchronises after the group was joined: a message states that its sender has joined. No rank may enter the
- * barrier before all have joined. */
+/* Synchronises after the join of the switch group: a message states that its sender has joined. No rank
+ * may enter the barrier before all have joined. */
 static void synchronize_join(struct hbarrier_run *r, int round)
 {
     struct hbarrier *w = r->w;
@@ -75,8 +75,8 @@ static void send_addresses(struct hbarrier_run *r)
     }
 }
 
-/* Sends the setup messages. Round 0: addresses of flags; then the agreement; then, if a switch may be used,
- * which ranks have joined. */
+/* Sends the setup messages. Round 0: addresses of flags. Next rounds: the agreement. Last rounds, if a
+ * switch may be used: confirmations that leaders have joined its group. */
 static void send_setups(struct hbarrier_run *r, int round)
 {
     struct hbarrier *w = r->w;
@@ -117,8 +117,9 @@ static struct doorbell *local_doorbell(const struct hbarrier *w, int place)
     return net_bell_local(w->net, group_job_rank(w->comm->group, w->local[place]));
 }
 
-/* Reports this rank's arrival to its leader. Only the rank that reports last wakes a sleeping leader. Of two
- * that report at the same time at least one sees the other: both order their report before the check. */
+/* Reports this rank's arrival to its leader. Only the rank that reports last wakes a sleeping leader. If
+ * two ranks report at the same time, at least one sees the other's report: both order their store before
+ * the check of all_reported(). */
 static void barrier_report_arrival(struct hbarrier_run *r)
 {
     struct hbarrier *w = r->w;
@@ -187,8 +188,7 @@ static void on_add_completed(struct net_op *op, int status)
     r->pending--;
 }
 
-/* Adds this leader's arrival to the counter. Only atomics of the adapter change it; the first leader only
- * reads it. */
+/* Adds 1 to the counter of the first leader. Only atomics of the adapter modify the counter. */
 static void count_arrival(struct hbarrier_run *r)
 {
     struct hbarrier *w = r->w;
@@ -198,7 +198,7 @@ static void count_arrival(struct hbarrier_run *r)
     int rc = comm_get_peer(w->comm, w->leader_rank[0], &first);
     r->add = (struct net_op){.done = on_add_completed, .once = true};
     r->pending++;
-    w->busy = true; /* progress may run other barriers of this communicator */
+    w->busy = true; /* no other run may advance inside net_progress() */
     while (!rc && (rc = first->ops->atomic(first, &one, previous, &w->mem,
                                            w->mine.counter.address + (uint64_t)r->lane * sizeof(uint64_t),
                                            &w->mine.counter.key, &r->add)) == ERR_AGAIN) {
@@ -232,15 +232,15 @@ static bool is_counter_round_over(const struct hbarrier_run *r, int round)
 
 /* ---- the run ---- */
 
-/* True if it is this run's turn. Persistent ones have flags of their own, but the first barrier must be
- * complete. */
+/* True if this run may advance: it is the first of its lane. Persistent barriers (lane > 0) have their own
+ * flags, but the first barrier of the communicator must be complete. */
 static bool is_next_to_run(const struct hbarrier_run *r)
 {
     return list_first(&hbarrier_get_lane(r)->runs) == &r->link &&
            (r->lane == 0 || r->w->method != METHOD_SETUP) && !r->w->busy;
 }
 
-/* True when the switch has completed the barrier, which the network reports once. */
+/* True if the switch has completed the barrier. The unit reports this once: r->crossed records it. */
 static bool has_switch_completed(struct hbarrier_run *r)
 {
     if (!r->crossed)
@@ -345,7 +345,7 @@ void hbarrier_advance(struct hbarrier_run *r)
 {
     while (!r->over && is_next_to_run(r)) {
         struct barrier_machine *m = &hbarrier_get_lane(r)->machine;
-        /* Sends must have completed before the memory is released. */
+        /* Sends must complete before the run ends, since their callbacks access the run. */
         if (m->stage == BARRIER_RELEASE && r->w->leads && r->pending > 0)
             return;
         if (m->stage == BARRIER_IDLE)
@@ -362,7 +362,7 @@ void hbarrier_advance(struct hbarrier_run *r)
     }
 }
 
-/* True if the run waits for flags of other nodes, which are written without a doorbell. */
+/* True if the run waits for an event on other nodes that rings no doorbell. */
 static bool waits_without_doorbell(const struct hbarrier_run *r)
 {
     return (r->method == METHOD_WRITE || r->method == METHOD_SWITCH || r->method == METHOD_COUNTER ||

@@ -1,10 +1,10 @@
-/* fast.c: a short path of barrier_run.c for a blocking barrier by RDMA writes of leaders that are alone on
- * their nodes, each on a processor of its own, with no other barrier of the communicator in progress. The
- * writes and reads of memory are the same, so some ranks may use this path and others not.
+/* fast.c: fast path of barrier_run.c for a blocking barrier by RDMA writes. Conditions: every leader is alone
+ * on its node, processors are not shared, and no other barrier of the communicator is in progress. The flags
+ * are the same as in barrier_run.c, so some ranks may use the fast path and others not.
  *
- * The flags of the partners are mostly set within a microsecond. So they are polled a number of times without
- * progress in between: a round of progress takes longer than the transfer of a cache line between processors.
- * After that barrier_run.c continues the barrier from its current round.
+ * The flags of the partners are usually set within a microsecond. So they are polled POLLS times without
+ * progress in between: a call of progress takes longer than the transfer of a cache line between processors.
+ * After POLLS polls barrier_run.c continues the barrier from its current round.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/counter.h"
@@ -12,7 +12,7 @@
 
 #define POLLS 1024 /* about a microsecond */
 #define PROGRESS \
-    64 /* barriers between two rounds of progress: other ranks may wait for answers or credits of this rank */
+    64 /* barriers between two calls of progress: other ranks may wait for replies or credits of this rank */
 
 static COUNTER(quick, "coll_barrier_rdma_direct",
                "Barriers by RDMA writes, one rank per node, that polled the partners' flags directly, "
@@ -23,7 +23,7 @@ bool hbarrier_can_run_fast(const struct hbarrier *w)
     return w->method == METHOD_WRITE && !w->switched && !w->may_multicast && w->leads && w->nlocal == 1;
 }
 
-/* False if progress may be needed, or another thread or rank needs the processor. */
+/* False if another barrier is in progress, or another thread or rank needs the processor. */
 static bool can_skip_progress(const struct hbarrier *w)
 {
     return list_empty(&w->lane[0].runs) && !w->busy && !w->net->oversubscribed && !w->net->lock;
@@ -36,7 +36,7 @@ static bool is_partner_flag_set(const struct hbarrier *w, int partner)
         w->lane[0].machine.turn);
 }
 
-/* Polls the flags of the partners from `first` to before `end`. */
+/* Polls the flags of partners [first, end). Returns true when all are set. */
 static bool poll_flags(const struct hbarrier *w, int first, int end)
 {
     for (int polls = 0; polls < POLLS; polls++) {
@@ -48,7 +48,7 @@ static bool poll_flags(const struct hbarrier *w, int first, int end)
     return false;
 }
 
-/* Continues the barrier from its current round by the general executor. */
+/* Continues the barrier from its current round on the general path. */
 static __attribute__((noinline)) int continue_in_rounds(struct coll_state *state, int error)
 {
     struct hbarrier_run r;
@@ -64,7 +64,7 @@ static __attribute__((noinline)) int continue_in_rounds(struct coll_state *state
     return r.error;
 }
 
-/* Counts the call while the first flags are in flight, when no rank waits for this one. */
+/* Counts the call. Called while the first flags are in flight, so that no rank waits for the counting. */
 static void count_barrier_call(const struct coll_args *args, struct coll_state *state)
 {
     page_comm_record_kind(state->page, COLL_BARRIER);
@@ -84,7 +84,7 @@ bool hbarrier_run_fast(const struct coll_args *args, struct coll_state *state, i
         net_progress(w->net);
     if (unlikely(!can_skip_progress(w)))
         return false;
-    barrier_machine_next(m, &shape, true); /* no other rank on this node */
+    barrier_machine_next(m, &shape, true); /* ready: no other ranks on this node */
     while (barrier_machine_next(m, &shape, true) == BARRIER_ROUND) {
         const int first = next;
         for (; next < w->partners && w->partner_at[next].round == m->round; next++) {
@@ -98,7 +98,7 @@ bool hbarrier_run_fast(const struct coll_args *args, struct coll_state *state, i
             return true;
         }
     }
-    barrier_machine_next(m, &shape, true); /* no other rank on this node */
+    barrier_machine_next(m, &shape, true); /* ready: no other ranks on this node */
     hbarrier_count(w, METHOD_WRITE);
     *rc = 0;
     return true;

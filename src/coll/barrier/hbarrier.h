@@ -1,6 +1,6 @@
 /* hbarrier.h: the barrier of ranks on several nodes: flags in shared memory within a node, RDMA writes (or
- * messages) between the leaders of nodes. An executor of its own, as the shared block is within a node;
- * blocking, nonblocking and persistent.
+ * messages) between the leaders of nodes. It is a collective executor for blocking, nonblocking and
+ * persistent calls.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_BARRIER_HBARRIER_H
@@ -14,7 +14,7 @@
 struct hbarrier_run {
     struct request base;  /* first; unused by blocking calls */
     struct net_hook hook; /* linked while a nonblocking or persistent barrier is in progress */
-    struct list link;     /* of its lane */
+    struct list link;     /* in the list of runs of its lane */
     struct hbarrier *w;
     struct comm *comm;
     uint64_t number; /* the call's number on its communicator, shown by `fishplate why`; 0: not numbered */
@@ -23,9 +23,9 @@ struct hbarrier_run {
     int tag;
     int pending; /* messages in flight */
     int error;
-    bool crossed; /* the switch, or the multicast, has completed the barrier between nodes */
-    bool tree;    /* METHOD_MULTICAST; depends on the number of the call, so it is the same at all ranks */
-    char byte;    /* payload of the multicast: the number of the barrier */
+    bool crossed;               /* the switch, or the multicast, has completed the barrier between nodes */
+    bool tree;                  /* use METHOD_MULTICAST (the same at all ranks) */
+    char byte;                  /* payload of the multicast: the number of the barrier */
     struct net_group_want want; /* a leader's receive of `byte` */
     struct net_op add;          /* METHOD_COUNTER: this leader's fetch-and-add */
     bool over;                  /* the barrier is complete at this rank */
@@ -35,7 +35,7 @@ extern const struct request_ops hbarrier_ops, hbarrier_persistent_ops;
 
 extern const struct coll_executor hbarrier_executor;
 
-/* Closes the barrier's state; requests that use it keep it until they are freed. */
+/* Closes the barriers of a communicator; requests that use them retain them until they are freed. */
 void hbarrier_close(struct coll_state *state);
 
 #endif

@@ -1,4 +1,5 @@
-/* messages.c: messages of a barrier, which is not complete before they are.
+/* messages.c: sends and receives messages of a barrier, which completes only after all its messages have
+ * completed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/barrier/barrier_internal.h"

@@ -1,18 +1,18 @@
-/* rdma_flags.c: the flags of leaders in each other's memory: sets those of partners by RDMA writes, reads its
- * own.
+/* rdma_flags.c: flags of the inter-node barrier: sets the partners' flags by RDMA writes and polls this
+ * leader's flags.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/barrier/barrier_internal.h"
 
-/* Sets flag `i` of a partner. A full send queue is emptied by polling completions, since the partner
- * waits. */
+/* Sets the flag of partner i. If the send queue is full, polls completions until the write is posted,
+ * since the partner waits for it. */
 int hbarrier_set_partner_flag(struct hbarrier *w, int i, int lane)
 {
     const struct hbarrier_partner *p = &w->partner[i];
     const uint8_t turn = w->lane[lane].machine.turn;
     const uint64_t address = p->flag.address + (uint64_t)lane;
     int rc;
-    w->busy = true; /* progress may run other barriers of this communicator */
+    w->busy = true; /* no other run may advance inside net_progress() */
     while ((rc = p->to->ops->put(p->to, &turn, NULL, address, &p->flag.key, 1, NULL)) == ERR_AGAIN)
         net_progress(w->net);
     w->busy = false;

@@ -1,7 +1,7 @@
-/* release_multicast.c: the part of a barrier between nodes that a multicast does: leaders report to their
- * parents in a tree, by RDMA writes where all can (else by messages), and the first leader then multicasts
- * one byte [Liu04 figure 3.2]. The group repeats packets that are lost (net/group.h); its acknowledgements
- * come in the background, several barriers at once.
+/* release_multicast.c: METHOD_MULTICAST of the inter-node barrier: leaders report to their parents in a tree,
+ * by RDMA writes if all leaders support them, else by messages, and the first leader then multicasts one byte
+ * [Liu04 figure 3.2]. The multicast group retransmits lost packets (net/group.h). Its acknowledgements are
+ * sent in the background, one for several barriers.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/err.h"
@@ -60,7 +60,7 @@ void hbarrier_close_multicast(struct hbarrier *w)
     w->multicast = NULL;
 }
 
-/* Runs a round of the tree, whose partners are listed behind the rounds of the dissemination. */
+/* Starts a round of the tree. The partners of its rounds follow those of the dissemination in w->partner. */
 void hbarrier_tree_round(struct hbarrier_run *r, int round)
 {
     struct hbarrier *w = r->w;
@@ -80,7 +80,7 @@ void hbarrier_tree_round(struct hbarrier_run *r, int round)
     }
 }
 
-/* True when the tree's part is over; the group reports that once. */
+/* True if the round is complete. The group reports completion once: r->crossed records it. */
 bool hbarrier_tree_over(struct hbarrier_run *r, int round)
 {
     struct hbarrier *w = r->w;

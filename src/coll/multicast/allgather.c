@@ -1,7 +1,7 @@
-/* allgather.c: operations whose result all ranks get, with their broadcasts by multicast [Liu04 7].
- * Allgather: the leader of each node multicasts the blocks of its ranks, so that every block crosses the
- * network once and no leader waits for another. Allreduce: the result of a reduction to rank 0 is multicast.
- * Blocking only; others go by schedules.
+/* allgather.c: MPI_Allgather and MPI_Allreduce by multicast [Liu04 7]. Allgather: the leader of each node
+ * multicasts the blocks of its ranks, so that every block crosses the network once and no leader waits for
+ * another. Allreduce: the result of a reduction to rank 0 is multicast. Only for blocking calls; other calls
+ * use schedules.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -27,9 +27,9 @@ COLL_ALGORITHM(allreduce_multicast, .name = "multicast", .kind = COLL_ALLREDUCE,
 struct gathering {
     struct multicast *m;
     struct comm *comm;
-    struct list link;     /* of multicast.runs */
+    struct list link;     /* in multicast.runs */
     char *all;            /* all blocks, ordered by node and by rank in the node */
-    size_t block;         /* bytes */
+    size_t block;         /* bytes of one block */
     size_t *start;        /* by member: offset of its blocks in `all`; one more entry for the end */
     uint32_t members, me; /* number of members (nodes); index of this node */
     struct net_group_want *want;
@@ -120,7 +120,7 @@ static bool can_advance(void *arg)
                  : has_all_blocks(g);
 }
 
-/* True if this node's blocks are in the window. */
+/* Sends more of this node's blocks. True if all have been put into the send window. */
 static bool gathering_is_sent(struct gathering *g)
 {
     struct multicast *m = g->m;
@@ -134,7 +134,7 @@ static bool gathering_is_sent(struct gathering *g)
     return g->at == bytes;
 }
 
-/* Waits until done(g), which advances the call; `ready` is true when done() can advance it. */
+/* Waits until done(g), which also advances the call. ready: true if done() can make progress. */
 static void wait_until(struct gathering *g, bool (*ready)(void *), bool (*done)(void *))
 {
     struct net *net = g->comm->proc->net;
@@ -169,7 +169,7 @@ static int exchange_between_nodes(struct gathering *g)
     return rc;
 }
 
-/* True if the buffers are sufficient for all leaders to send at once; the same at all ranks. */
+/* True if the receive buffers suffice for all leaders to send at once; the same at all ranks. */
 static bool gathering_fits(const struct gathering *g)
 {
     size_t packets = 0;
@@ -201,7 +201,8 @@ bool multicast_allgather(const struct call *call, int *rc)
     else
         dt_pack_all(args->send.type, args->send.count, args->send.buf, mine);
     list_append(&m->runs, &g.link);
-    wait_until(&g, is_my_turn, is_my_turn); /* also within the node all go in the same order */
+    /* the calls within the node must also run in the same order at all ranks */
+    wait_until(&g, is_my_turn, is_my_turn);
     *rc = gather_within_node(&g, mine);
     *rc = *rc ? *rc : exchange_between_nodes(&g);
     *rc = *rc ? *rc : broadcast_to_node(&g);

@@ -1,11 +1,11 @@
 /* bcast.c: runs broadcasts by multicast. On the root's node the data is sent to the leader, which multicasts
  * the data; on other nodes the leader receives the data and broadcasts it within the node. A root returns
- * when its packets are in the window: acknowledgements come in the background [Liu04 7.2.2].
+ * when its packets are in the window: acknowledgements arrive in the background [Liu04 7.2.2].
  *
- * Blocking broadcasts of a communicator take turns at each rank, in the order in which they were called, and
- * so do nonblocking ones: each of the two forms has a channel of the group. Persistent ones may be started in
- * another order at each rank: each has a channel for itself, a persistent broadcast within the node, and no
- * turn.
+ * Blocking broadcasts of a communicator run one after the other in the order of the calls, and so do
+ * nonblocking ones: each of the two forms has a channel of the multicast group. Persistent broadcasts may be
+ * started in different orders at the ranks, so each has its own channel and its own persistent broadcast
+ * within the node, and is not queued.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -23,18 +23,18 @@ enum stage { STAGE_WAITING, STAGE_SEND, STAGE_FLUSH, STAGE_RECEIVE, STAGE_NODE, 
 struct multicast_run {
     struct request base;  /* first; unused by blocking calls */
     struct net_hook hook; /* linked while a nonblocking or persistent call is in progress */
-    struct list link;     /* in *turn */
-    struct list *turn;    /* multicast.runs or .requests, in which calls run in order; NULL: persistent */
+    struct list link;     /* in the queue *turn */
+    struct list *turn;    /* queue: multicast.runs or .requests, which run in order; NULL: persistent */
     struct multicast *m;
     struct comm *comm;
     enum stage stage;
     bool blocking, basic, is_root;
     bool on_node; /* the root is on this node */
     uint32_t channel;
-    struct net_group_want want; /* the leader's receive, unless the root is on this node */
+    struct net_group_want want; /* receive of the leader if the root is on another node */
     int place;                  /* root of the broadcast within the node */
     char *data;
-    size_t bytes, at;      /* length of the data; bytes that were sent */
+    size_t bytes, at;      /* total bytes; bytes sent so far */
     struct request *local; /* broadcast within the node; NULL: none, or blocking */
     int error;
     /* If the user's buffer is not contiguous: packed copy, and the user's buffer. */
@@ -49,7 +49,7 @@ static void multicast_record_error(struct multicast_run *r, int rc)
         r->error = rc;
 }
 
-/* The stage after the current one. */
+/* Returns the stage after the current one. */
 static enum stage multicast_next_stage(const struct multicast_run *r)
 {
     const bool leads = r->m->group != NULL, first = r->place == 0;
@@ -120,7 +120,7 @@ static bool multicast_receive(struct multicast_run *r)
     return true;
 }
 
-/* Sends the next message of the broadcast; messages are sent one at a time. */
+/* Sends more of the data; true if all is sent. Only one call of the group sends at a time (m->sending). */
 static bool multicast_send(struct multicast_run *r)
 {
     struct multicast *m = r->m;
@@ -157,7 +157,7 @@ static bool stage_done(struct multicast_run *r)
     }
 }
 
-/* Advances without waiting; true when there was progress. */
+/* Advances the broadcast without waiting; true if a stage was completed. */
 static bool multicast_advance(struct multicast_run *r)
 {
     bool moved = false;
@@ -223,8 +223,7 @@ static void multicast_begin(struct multicast_run *r)
     multicast_advance(r);
 }
 
-/* True if the broadcast can advance; checked before sleep, since another thread or hook may have made
- * progress. */
+/* True if the broadcast can advance. Checked before sleep, since a hook may have made progress. */
 static bool can_advance(void *arg)
 {
     const struct multicast_run *r = arg;
@@ -326,8 +325,8 @@ static const struct request_ops multicast_ops = {.name = "broadcast by multicast
 static const struct request_ops persistent_ops = {
     .name = "persistent broadcast by multicast", .start = multicast_start, .release = free_run};
 
-/* Prepares a persistent broadcast. It is started any number of times, in any order at each rank, and so is
- * its part within the node. */
+/* Prepares a persistent broadcast and its part within the node: both may be started any number of times,
+ * in different orders at the ranks. */
 static int make_persistent(struct multicast_run *r)
 {
     const struct coll_args args = make_node_broadcast(r);

@@ -1,4 +1,4 @@
-/* multicast_executor.c: the operations that multicast carries out.
+/* multicast_executor.c: the executor for bcast, allgather and allreduce by multicast.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/multicast/multicast_internal.h"

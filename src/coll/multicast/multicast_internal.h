@@ -1,4 +1,4 @@
-/* multicast_internal.h: what the files of the broadcast by multicast share.
+/* multicast_internal.h: internal declarations of collectives by multicast.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_MULTICAST_MULTICAST_INTERNAL_H
@@ -18,51 +18,52 @@ enum multicast_parameter {
     PARAMETER_DELIVER,
     PARAMETER_PIGGYBACK
 };
-/* The defaults: one acknowledgement for several packets, since it costs more than a packet; no limit of
- * size. */
+/* The default choice: one acknowledgement for several packets, since sending one takes longer than a
+ * packet; no size limit. */
 struct coll_choice multicast_preset(void);
-/* The parameters of the choice, or the defaults. */
+/* Returns a parameter of the choice, or its default. */
 int multicast_parameter(const struct coll_choice *choice, enum multicast_parameter which);
 void multicast_forget(struct coll_state *state);
 
 struct multicast {
-    struct comm *node;    /* the ranks of this node; rank 0 leads */
-    struct comm *leaders; /* the leaders of all nodes; NULL: this rank does not lead */
+    struct comm *node;    /* communicator of the ranks of this node; rank 0 is the leader */
+    struct comm *leaders; /* communicator of the leaders of all nodes; NULL: this rank is not a leader */
     struct net_group *group;
-    uint32_t *member_of;     /* by rank: the member (leader) of the rank's node */
-    int *place_of;           /* by rank: its rank in `node` of its node */
+    uint32_t *member_of;     /* by rank: number of its node = rank of its leader in `leaders` */
+    int *place_of;           /* by rank: its rank within its node */
     struct list runs;        /* blocking calls; the first one is in progress */
     struct list requests;    /* nonblocking calls; the first one is in progress */
     size_t payload, burst;   /* bytes of a packet; packets that all members together may send at once */
     const void *sending;     /* call whose message is not completely in the send window yet; NULL: none */
     uint32_t channels;       /* persistent requests created so far */
     uint32_t persistent;     /* persistent requests that are not freed */
-    struct multicast *older; /* next in coll_state.multicast_older */
+    struct multicast *older; /* next in the list coll_state.multicast_older */
     bool failed;             /* the group could not be opened */
 };
 
-/* The purpose of a group and its repair of losses. */
+/* Parameters of a multicast group and of its retransmission of lost packets. */
 struct multicast_terms {
-    /* begins the message that is printed if the network refuses; NULL: not requested */
+    /* first words of the warning if multicast is not available; NULL: the user did not request multicast */
     const char *otherwise;
-    uint32_t window;     /* packets */
-    uint32_t collectors; /* the root and its co-roots */
+    uint32_t window;     /* send window in packets */
+    uint32_t collectors; /* number of ranks that collect acknowledgements: the root and its co-roots */
     uint32_t aggregate;  /* packets that are acknowledged together */
     bool skew, deliver, piggyback;
     uint64_t timeout_us;
 };
 
-/* Collective. A group that cannot be opened is no error: all ranks then go on without it. */
+/* Opens a multicast group. Collective. On failure sets (*out)->failed at all ranks and returns 0. */
 int multicast_open(struct comm *c, const struct multicast_terms *terms, struct multicast **out);
 void multicast_free(struct multicast *m);
-/* The multicast group of the communicator; NULL, at all ranks, if it has none. `open`: this call may wait for
- * the others, which the first use of multicast requires. */
+/* Returns the multicast group of the communicator; NULL, at all ranks, if it has none. open: this call may
+ * wait for the other ranks, as the first use of multicast requires. */
 struct multicast *multicast_get(struct coll_state *state, uint64_t bytes, const struct coll_choice *choice,
                                 bool open, int *rc);
 
 void multicast_close(struct coll_state *state);
 
-/* Starts a broadcast by multicast. False, at all ranks: use a schedule. request: NULL if the call blocks. */
+/* Starts a broadcast by multicast; request is NULL for a blocking call. Returns false, at all ranks, if a
+ * schedule must be used. */
 bool multicast_bcast(const struct call *call, const struct coll_choice *choice, struct request **request,
                      int *rc);
 bool multicast_allgather(const struct call *call, int *rc);

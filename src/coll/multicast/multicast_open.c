@@ -12,7 +12,7 @@
 #include "net/thread.h"
 #include "obj/create.h"
 
-#define WINDOW     64 /* packets, unless the choice sets another number */
+#define WINDOW     64 /* default send window in packets */
 #define WINDOW_MAX 1024
 
 static uint32_t node_of_rank(const struct comm *c, int rank)
@@ -20,7 +20,7 @@ static uint32_t node_of_rank(const struct comm *c, int rank)
     return c->proc->boot->node_of[group_job_rank(c->group, rank)];
 }
 
-/* Finds the members: the nodes in the order of their first ranks. */
+/* Numbers the members: the nodes in the order of their first ranks. */
 static int find_members(struct multicast *m, const struct comm *c)
 {
     const uint32_t nodes = c->proc->boot->nnodes;
@@ -66,7 +66,7 @@ static int get_member_peer(void *arg, uint32_t member, struct peer **out)
     return comm_get_peer(arg, (int)member, out);
 }
 
-/* The transport that multicasts to all other leaders, or NULL. *packet: the payload of its frames. */
+/* Returns the transport that multicasts to all other leaders, or NULL. *packet: frame payload (bytes). */
 static struct transport *find_transport(struct comm *leaders, size_t *packet)
 {
     struct transport *t = NULL;
@@ -83,8 +83,8 @@ static struct transport *find_transport(struct comm *leaders, size_t *packet)
     return t && t->multicast ? t : NULL;
 }
 
-/* A random name for a new group; 0 if the kernel has no random bytes. Other jobs have groups on the same
- * network, and only the name distinguishes their packets from ours; counters of two jobs would be equal. */
+/* Returns a random id for a new group; 0 if the kernel has no random bytes. Only the id distinguishes
+ * packets of this group from those of other jobs on the network; counters could collide. */
 static uint64_t name_group(void)
 {
     uint64_t id;
@@ -104,8 +104,8 @@ static int multicast_join(struct multicast *m, const struct multicast_terms *ter
         .collectors = MIN(terms->collectors, members),
         .deliver = terms->deliver,
         .rules = net_group_make_rules(terms->window, terms->aggregate, terms->skew, terms->timeout_us),
-        .by_write =
-            !net_thread_is_enabled(), /* the progress thread sleeps, and an RDMA write rings no doorbell */
+        /* RDMA writes ring no doorbell, which a sleeping progress thread needs */
+        .by_write = !net_thread_is_enabled(),
         .peer = get_member_peer,
         .arg = leaders};
     *card = (struct net_group_card){0};
@@ -125,8 +125,8 @@ static int multicast_join(struct multicast *m, const struct multicast_terms *ter
     return 0;
 }
 
-/* Agrees whether all ranks have joined. One of the ranks that have not prints the reason if the user
- * requested multicast. */
+/* Agrees whether all leaders have joined the group. If not, the first leader that failed prints the
+ * reason, if the user requested multicast. */
 static int multicast_agree_joined(struct multicast *m, const char *otherwise, struct net_group_card *mine,
                                   uint64_t found[2])
 {
@@ -148,7 +148,7 @@ static int multicast_agree_joined(struct multicast *m, const char *otherwise, st
         found[1] = net_group_max_burst(m->group);
         return 0;
     }
-    const bool known = leaders->proc->net->multicast_refused; /* said before, of another communicator */
+    const bool known = leaders->proc->net->multicast_refused; /* already reported for another communicator */
     leaders->proc->net->multicast_refused = true;
     if (!rc && first == leaders->rank && otherwise && !known)
         log_warn("%s instead of multicast: %s.", otherwise, err_detail(MPI_ERR_OTHER));
@@ -160,7 +160,7 @@ int multicast_open(struct comm *c, const struct multicast_terms *terms, struct m
 {
     struct multicast *m = calloc(1, sizeof(*m));
     struct net_group_card card;
-    uint64_t found[2] = {0}; /* payload and burst; zero: somebody could not join */
+    uint64_t found[2] = {0}; /* payload (bytes) and burst (packets); 0: some leader could not join */
     if (!m)
         return err_set(MPI_ERR_NO_MEM, "out of memory for the multicast group of a communicator");
     list_init(&m->runs);

@@ -1,4 +1,4 @@
-/* parameters.c: broadcast by multicast as an algorithm of the selection, and its parameters.
+/* parameters.c: the algorithm entry of broadcast by multicast, and its parameters.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <limits.h>

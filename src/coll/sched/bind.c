@@ -1,5 +1,5 @@
-/* bind.c: gives a schedule's buffers their memory. Data that travels through temporary memory does so packed;
- * partial results keep the layout of their datatype, because operators need it.
+/* bind.c: maps a schedule's buffers to memory. Data in temporary memory is packed, except partial results of
+ * reductions, which keep the layout of their datatype, as operators require.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/sched/bind.h"
@@ -25,7 +25,7 @@ static void bind_side_buffers(struct bound *b, const struct coll_side *side)
                         .types = side->types};
 }
 
-/* The bytes of one block, from the side of the call that this rank has. */
+/* Returns the bytes of one block, computed from the side (send or receive) that is valid at this rank. */
 static MPI_Count block_bytes(const struct coll_args *args, const struct coll_shape *shape)
 {
     const struct coll_side *s = &args->send;
@@ -37,7 +37,7 @@ static MPI_Count block_bytes(const struct coll_args *args, const struct coll_sha
     return s->type && !s->counts.p ? s->count * s->type->size : 0;
 }
 
-/* Packs blocks of different sizes into temporary memory, one after the other, for calls in place. */
+/* Computes the offsets of packed blocks of different sizes in temporary memory, for calls in place. */
 static int bind_temp_blocks(struct binding *b, int64_t items)
 {
     b->temp_starts = malloc(((size_t)items + 1) * sizeof(int64_t));
@@ -118,7 +118,7 @@ void binding_temp(struct binding *b, void *temp)
         bind_uniform(&b->buf[BUF_RECV], temp, 1, byte_type());
         return;
     }
-    /* Memory was allocated for the true extent only: shifts the base by the true lower bound. */
+    /* The memory has only the true extent: shift the base by the true lower bound. */
     t->base = temp && t->type ? ptr_add(temp, -t->type->true_lb) : temp;
 }
 

@@ -1,4 +1,4 @@
-/* bind.h: from the items of a schedule to memory: a buffer, a count and a datatype.
+/* bind.h: maps the items of a schedule to memory: an address, a count and a datatype.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_SCHED_BIND_H
@@ -24,12 +24,12 @@ struct place {
     struct dtype *type;
 };
 
-/* The memory of one collective call. The caller provides temporary memory. */
+/* The memory of all buffers of one collective call. The caller provides temporary memory. */
 struct binding {
     struct bound buf[SCHED_BUFS];
     size_t temp_size;
     int64_t *temp_starts; /* offsets of temporary blocks of different sizes; allocated, or NULL */
-    /* Broadcast of scattered data by an algorithm that splits it: it travels packed. */
+    /* Broadcast of noncontiguous data by an algorithm that splits data: the data is packed first. */
     bool staged, pack, unpack;
     MPI_Count staged_count;
     struct dtype *staged_type;
@@ -43,7 +43,7 @@ int binding_make(struct binding *b, const struct coll_args *args, const struct c
 void binding_temp(struct binding *b, void *temp);
 void binding_free(struct binding *b);
 
-/* Called before the first step and after the last. */
+/* Pack the staged data of a broadcast before the first step; unpack it after the last step. */
 void binding_pack_staged(struct binding *b);
 void binding_unpack_staged(struct binding *b);
 

@@ -1,7 +1,7 @@
 /* exec.c: executes the steps of a schedule: local steps at once, messages as requests whose completion
- * continues the schedule. When a step fails, its error is kept and the schedule continues, so that other
- * ranks are not left waiting. They notice the error because messages carry no data from then on, where the
- * receiver expects some.
+ * continues the schedule. If a step fails, its error is recorded and the schedule continues, so that other
+ * ranks do not wait for ever. Later messages of this rank are empty, which their receivers detect as an
+ * error.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/sched/exec.h"
@@ -32,8 +32,8 @@ static void exec_record_error(struct coll_request *r, int rc)
         r->error = rc;
 }
 
-/* Checks a completed receive. Both ends of a message name the same number of bytes, so a receive that is not
- * filled means an error: calls that do not match, or an earlier error. */
+/* Checks a completed receive. Sender and receiver specify the same number of bytes, so a short message
+ * means mismatched calls or an earlier error of the sender. */
 static void check_received_message(struct coll_request *r, const struct request *m)
 {
     exec_record_error(r, m->error);
@@ -45,8 +45,8 @@ static void check_received_message(struct coll_request *r, const struct request 
                        (long long)m->bytes, m->source));
 }
 
-/* Records a completed message. Runs inside progress, where starting new messages is not safe; the hook does
- * that later in the same round. */
+/* Records a completed message. Runs inside progress, where new messages must not be started; the hook
+ * starts them later in the same call of progress. */
 static void message_done(struct request *m)
 {
     struct coll_request *r = m->user;
@@ -71,7 +71,7 @@ static void start_message(struct coll_request *r, const struct step *step)
     if (step->count > 0) {
         p = binding_get_place(&r->binding, step->buf[0], step->at[0], step->count);
         if (p.count == 0 || p.type->size == 0)
-            return; /* the peer adds no message either */
+            return; /* the peer skips this message too */
     }
     const bool remote = PEER_IS_REMOTE(step->peer);
     struct comm *c = r->comm->remote && !remote ? r->comm->local_comm : r->comm;
@@ -100,7 +100,7 @@ static void do_copy(struct coll_request *r, const struct step *step)
     struct place from = binding_get_place(&r->binding, step->buf[0], step->at[0], step->count);
     struct place to = binding_get_place(&r->binding, step->buf[1], step->at[1], step->count);
     exec_record_error(r, dt_copy(from.at, from.count, from.type, to.at, to.count, to.type));
-    /* Data that a rank sends to itself has a send and a receive description, which may differ in length. */
+    /* Data that a rank sends to itself has a send and a receive description, whose lengths may differ. */
     if (unlikely(from.count * from.type->size < to.count * to.type->size))
         exec_record_error(
             r, err_set(MPI_ERR_OTHER,
@@ -122,7 +122,7 @@ static void do_reduce(struct coll_request *r, const struct step *step)
     }
     if (out.at == right.at) {
         op_apply(r->op, left.at, out.at, out.count, out.type);
-    } else if (out.at == left.at) { /* only for operators that commute (sched.h) */
+    } else if (out.at == left.at) { /* only for commutative operators (sched.h) */
         op_apply(r->op, right.at, out.at, out.count, out.type);
     } else if (!op_apply3(r->op, left.at, right.at, out.at, out.count, out.type)) {
         dt_copy(right.at, right.count, right.type, out.at, out.count, out.type);
@@ -151,7 +151,7 @@ static void exec_advance(struct coll_request *r)
     r->running = true;
     while (r->next < s->count) {
         if (unlikely(r->error) && is_failure_error(r->error)) {
-            r->next = s->count; /* the other ranks learn of the failure too and await no further messages */
+            r->next = s->count; /* other ranks are notified of the failure and await no messages */
             break;
         }
         const struct step *step = &s->steps[r->next];
@@ -223,7 +223,7 @@ static int request_new(struct coll_state *state, const struct coll_args *args, c
     if (r) {
         state->spare = r->spare;
         if (unlikely(objmem_watch != NULL))
-            objmem_watch(r, sizeof(*r)); /* debugging tools shall see a new object */
+            objmem_watch(r, sizeof(*r)); /* report a new object to debugging tools */
     } else if (!(r = objmem_new(sizeof(*r)))) {
         plan_release(plan);
         return err_set(MPI_ERR_NO_MEM, "out of memory for a collective request");
@@ -293,7 +293,7 @@ static int retain_block_types(struct coll_request *r, const struct coll_side *si
     return 0;
 }
 
-/* The bytes of one array of n numbers, rounded up so that the next array is aligned. */
+/* Returns the bytes of one array of n numbers, rounded up so that the next array is aligned. */
 static size_t array_size(struct ivec v, int n)
 {
     return v.p ? ALIGN_UP((size_t)n * (v.wide ? sizeof(int64_t) : sizeof(int)), sizeof(int64_t)) : 0;
@@ -324,8 +324,8 @@ static char *copy_side(struct bound *b, int n, char *at)
     return copy_array(&b->displs, n, copy_array(&b->counts, n, at));
 }
 
-/* Copies the arrays of counts, displacements and types. The standard forbids changing them while the call is
- * under way, but programs and language bindings free them as soon as it returns. */
+/* Copies the arrays of counts, displacements and types: the standard forbids changes during the call, but
+ * programs and language bindings free the arrays as soon as the call returns. */
 static int copy_argument_arrays(struct coll_request *r, const struct coll_args *args, int nsend, int nrecv)
 {
     if (!kind_has_blocks(args->kind) || (!args->send.counts.p && !args->recv.counts.p))
@@ -419,7 +419,7 @@ static int run_blocking(struct coll_request *r)
     return rc;
 }
 
-/* Retains objects that the user may free; starts the call unless it is persistent. */
+/* Runs the call as a request: retains the arguments, and starts the call unless it is persistent. */
 static int run_as_request(struct coll_request *r, const struct call *call, struct request **out)
 {
     struct coll_state *state = call->state;
@@ -430,7 +430,7 @@ static int run_as_request(struct coll_request *r, const struct call *call, struc
     }
     *out = &r->base;
     if (call->form == FORM_PERSISTENT) {
-        r->number = 0; /* started in any order */
+        r->number = 0; /* not numbered: ranks may start persistent calls in different orders */
         r->base.ops = &coll_persistent_ops;
         r->base.persistent = true;
         r->base.active = false;

@@ -20,11 +20,11 @@ struct coll_request {
     int tag;
     uint64_t number; /* the call's number on its communicator, shown by `fishplate why`; 0: not numbered */
     int error;
-    bool running; /* inside exec_advance(): completed messages need not link the hook */
+    bool running; /* inside exec_advance(), which handles messages that complete meanwhile */
     bool scratch; /* `temp` is coll_state.scratch */
-    bool owns;    /* holds references to types and operator (nonblocking and persistent calls) */
+    bool owns;    /* retains datatypes and operator (nonblocking and persistent calls) */
     void *temp;   /* memory of BUF_TEMP */
-    /* address in the memory of the GPU that reduces and that `temp` is on; NULL: host memory */
+    /* an address in memory of the GPU on which reductions run and `temp` is allocated; NULL: host memory */
     const void *near;
     bool temp_on_device;        /* `temp` is from gpu_get_temporary */
     struct dtype *types[2];     /* datatypes of both sides, retained */
@@ -34,7 +34,7 @@ struct coll_request {
     struct coll_request *spare; /* next in coll_state.spare */
 };
 
-/* A schedule over point-to-point messages: any call for which an algorithm generates one. */
+/* The executor of all calls for which an algorithm generates a schedule. */
 extern const struct coll_executor schedule_executor;
 
 extern const struct request_ops coll_request_ops, coll_persistent_ops;

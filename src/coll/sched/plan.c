@@ -1,4 +1,4 @@
-/* plan.c: makes schedules and caches them.
+/* plan.c: generates schedules and caches them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/sched/plan.h"
@@ -32,8 +32,8 @@ static bool plan_matches(const struct plan *p, const struct coll_algorithm *a, c
            memcmp(p->parameter, shape->parameter, sizeof(p->parameter)) == 0;
 }
 
-/* Moves a schedule that is cached, and may live as long as its communicator, out of the program's heap, where
- * it would fragment the memory between buffers. */
+/* Moves the steps of a cached schedule out of the heap of the program: they may live as long as the
+ * communicator and would fragment the heap. */
 static bool move_to_objmem(struct plan *plan)
 {
     struct sched *s = &plan->sched, built = *s;
@@ -48,8 +48,7 @@ static bool move_to_objmem(struct plan *plan)
     return plan->in_objmem = true;
 }
 
-/* Releases one reference; the plan is freed when the last call that runs it has completed and the cache has
- * dropped it. */
+/* Releases one reference (of a call or of the cache); frees the plan with the last one. */
 void plan_release(struct plan *plan)
 {
     if (--plan->refs > 0)
@@ -89,7 +88,7 @@ static struct plan *plan_make(const struct coll_algorithm *a, const struct coll_
 int plan_get(struct plan_cache *cache, const struct coll_algorithm *a, const struct coll_shape *shape,
              struct plan **out)
 {
-    /* Blocks of different sizes make a reduce_scatter's schedule depend on more than the key holds. */
+    /* The key has no block sizes, so a reduce_scatter with different block sizes is not cached. */
     const bool cacheable = shape->kind != COLL_REDUCE_SCATTER || shape->adjacent;
     struct plan **slot = &cache->slot[plan_slot(a, shape)];
     if (cacheable && *slot && plan_matches(*slot, a, shape)) {

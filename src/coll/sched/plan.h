@@ -1,4 +1,4 @@
-/* plan.h: a schedule and what it was made from, and a communicator's cache of them.
+/* plan.h: a schedule with the inputs of its generation, and the cache of schedules of a communicator.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_SCHED_PLAN_H
@@ -9,7 +9,7 @@
 
 #define PLAN_CACHE_SLOTS 64
 #define PLAN_CACHE_STEPS_MAX \
-    2048 /* longer schedules are made again each time: they cost little compared with their messages */
+    2048 /* longer schedules are not cached: generating them is fast compared with their messages */
 
 struct plan {
     const struct coll_algorithm *algorithm;
@@ -28,7 +28,7 @@ struct plan_cache {
 
 extern struct counter coll_bytes; /* bytes allocated for schedules and flags */
 
-/* Finds or makes the schedule for this shape; release it with plan_release. */
+/* Returns a cached or new schedule for this shape. The caller releases it with plan_release(). */
 int plan_get(struct plan_cache *cache, const struct coll_algorithm *a, const struct coll_shape *shape,
              struct plan **out);
 void plan_release(struct plan *plan);

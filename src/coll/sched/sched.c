@@ -1,4 +1,4 @@
-/* sched.c: builds a list of steps. Running out of memory is remembered, so that generators need not check
+/* sched.c: builds a list of steps. A failed allocation sets s->failed, so that generators need not check
  * every call.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -73,7 +73,7 @@ void sched_reduce(struct sched *s, struct loc left, struct loc right, struct loc
     step_set_operand(step, 2, out);
 }
 
-/* Adds a fence if something was started since the last one; local steps may stand in between. */
+/* Adds a fence if a message was started since the last fence; local steps may be in between. */
 void sched_fence(struct sched *s)
 {
     for (uint32_t i = s->count; i-- > 0;) {

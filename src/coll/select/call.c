@@ -1,6 +1,5 @@
-/* call.c: describes a call to the algorithms. Everything that decides the choice of an algorithm must be the
- * same at every rank, even where ranks describe the same data with different datatypes; therefore it uses
- * bytes, not counts.
+/* call.c: converts a user's call to a coll_shape. All inputs of the selection must be the same at every rank,
+ * even if ranks describe the same data with different datatypes; therefore they are bytes, not counts.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/select/call.h"
@@ -23,8 +22,8 @@ static uint64_t side_bytes(const struct coll_side *side)
     return side->type ? (uint64_t)side->count * (uint64_t)side->type->size : 0;
 }
 
-/* The bytes of one block, the same at every rank. Of the vector variants only allgatherv's blocks are known
- * to all ranks. */
+/* Returns the bytes of one block, the same at every rank. Among the vector variants, only in allgatherv
+ * all ranks know the block sizes; others yield 0. */
 static uint64_t block_bytes(const struct coll_args *args, const struct coll_shape *shape)
 {
     if (args->vector) {
@@ -43,8 +42,8 @@ static uint64_t block_bytes(const struct coll_args *args, const struct coll_shap
     return side_bytes(args->in_place ? &args->recv : &args->send);
 }
 
-/* Computes the starts of a reduce_scatter's blocks. Those of reduce_scatter_block all have send.count
- * elements. */
+/* Computes the first element of each rank's block in a reduce_scatter. In reduce_scatter_block all blocks
+ * have recv.count elements. */
 static int compute_block_starts(struct call *call, const struct coll_args *args)
 {
     struct coll_shape *shape = &call->shape;
@@ -62,9 +61,9 @@ static int compute_block_starts(struct call *call, const struct coll_args *args)
     return 0;
 }
 
-/* Finds the neighbours in the order in which messages match. Messages between two ranks match in the order of
- * their edges; but on a cartesian grid what a rank sends to its left arrives at the other from the right, so
- * the two receives of a dimension are exchanged. */
+/* Finds the neighbours and the order in which their messages match. Messages between two ranks match in
+ * the order of their edges. But on a cartesian grid, data sent to the left arrives at the neighbour from
+ * the right, so the two receives of a dimension are exchanged. */
 static int find_neighbors(struct coll_state *state)
 {
     if (state->neighbors)
@@ -112,8 +111,8 @@ static int add_neighbors(struct coll_shape *shape, struct coll_state *state)
     return 0;
 }
 
-/* Fills the shape member by member: compilers clear a structure of this size by an instruction that waits for
- * earlier stores, among them those of the last collective to lines that other ranks are reading. */
+/* Fills the shape member by member: compilers clear a structure of this size by an instruction that waits
+ * for earlier stores, including the flags of the previous collective that other ranks poll. */
 static void shape_fill(struct coll_shape *shape, const struct coll_args *args)
 {
     const struct comm *c = args->comm;
@@ -183,7 +182,7 @@ void call_choose(struct call *call, const struct coll_choice *choice)
     int64_t item = kind_reduces(shape->kind) && args->send.type->size > 0 ? args->send.type->size : 1;
     shape->segment = MAX((int64_t)choice->segment / item, 1);
     if (shape->segment >= shape->count)
-        shape->segment = 0; /* all counts that fit in one segment share a plan */
+        shape->segment = 0; /* calls with only one segment share one plan */
 }
 
 bool call_can_split(const struct call *call, const struct coll_algorithm *a)

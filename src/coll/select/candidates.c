@@ -1,6 +1,6 @@
 /* candidates.c: lists the schedules to be measured for an operation and size, with their predicted times by a
- * model of start-up time, overhead of a message and time of a byte [Hoefler05 2.1; the usual equations of
- * each algorithm]. The numbers are round ones near those of softib on two x86-64 cores. They only exclude
+ * model of latency per round, overhead per message and time per byte [Hoefler05 2.1; the usual equations of
+ * each algorithm]. The constants are rounded values of softib on two x86-64 cores. They only exclude
  * candidates that are much slower; measurements find the sizes at which one good algorithm becomes faster
  * than another.
  *
@@ -14,16 +14,16 @@
 #define KI       1024u
 #define HOPELESS 3 /* a candidate that is predicted to be 3 times slower than the fastest is not tried */
 
-/* Times in us. START_TURNS: where ranks take turns on processors, a round ends when every rank has had a
- * turn. */
+/* Times in us: START per round, MESSAGE per message, BYTE per byte. START_TURNS replaces START if ranks
+ * share processors: a round then ends after every rank has been scheduled. */
 #define START       1.5
 #define START_TURNS 15.0
 #define MESSAGE     0.4
 #define BYTE        0.0002
 
-/* rounds = one + by_log * log2(ranks) + by_rank * (ranks - 1); messages: of the rank that sends most, per
- * other rank; bytes that this rank moves, in units of vectors or blocks: once + bytes_log * log2 + bytes_rank
- * * (ranks - 1), + bytes_both * log2 * ranks */
+/* rounds = one + by_log * log2(ranks) + by_rank * (ranks - 1). messages: sent by the busiest rank, per
+ * other rank. Data volume of a rank, in vectors or blocks = once + bytes_log * log2(ranks) + bytes_rank *
+ * (ranks - 1) + bytes_both * log2(ranks) * ranks */
 #define KIND(kind) (1u << COLL_##kind)
 static const struct equation {
     unsigned kinds;
@@ -46,14 +46,14 @@ static const struct equation {
     {KIND(ALLTOALL), "pairwise", .by_rank = 1, .bytes_rank = 1},
 };
 
-/* The predicted time of a pipeline through all ranks. */
+/* Returns the predicted time of a pipeline through all ranks. */
 static double predict_chain(const struct coll_choice *c, int ranks, double bytes, double start)
 {
     const double segment = c->segment && (double)c->segment < bytes ? (double)c->segment : bytes;
     return (ranks - 2 + bytes / segment) * (start + segment * BYTE);
 }
 
-/* The least k with 2^k >= ranks. */
+/* Returns the smallest k with 2^k >= ranks. */
 static int count_doubling_rounds(int ranks)
 {
     int k = 0;
@@ -91,7 +91,7 @@ static bool candidates_contain(const struct candidate_list *l, const struct coll
     return false;
 }
 
-/* Adds a candidate behind the rules' choice, in order of the predicted time. */
+/* Inserts a candidate after the rules' choice (index 0), sorted by predicted time. */
 static void candidates_add(struct candidate_list *l, const struct coll_choice *c,
                            const struct coll_shape *shape, uint64_t bytes, bool turns)
 {

@@ -1,4 +1,4 @@
-/* parse.c: see choice.h.
+/* parse.c: parses operations, algorithms and options of FISHPLATE_COLL (parse.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/select/parse.h"
@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/nearest.h"
 
-#define BY_NODE "node+" /* before the name of a barrier: among the leaders of nodes only */
+#define BY_NODE "node+" /* prefix of a barrier algorithm that only the leaders of nodes use */
 
 static int unknown_kind(const char *word)
 {

@@ -1,5 +1,5 @@
-/* parse.h: reads the names of operations and algorithms that users give: "chain:segment=32k". Errors are
- * sentences that begin with FISHPLATE_COLL.
+/* parse.h: parses operations and algorithms in settings: "chain:segment=32k". Error texts begin with
+ * FISHPLATE_COLL.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_SELECT_PARSE_H
@@ -9,10 +9,10 @@
 
 int coll_parse_kind(const char *word, enum coll_kind *out);
 
-/* Parses "algorithm[:option=number]...", which is modified. */
+/* Parses "algorithm[:option=number]...". Modifies `text`. */
 int coll_parse(enum coll_kind kind, char *text, struct coll_choice *out);
 
-/* Parses a size such as "64", "64k", "4m", "1g"; false for another form or too large a number. */
+/* Parses a size such as "64", "64k", "4m", "1g". Returns false for other text or an overflow. */
 bool coll_parse_size(const char *text, uint64_t *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* results.c: see results.h.
+/* results.c: stores the measured times of algorithms in the process and prints them (results.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/select/results.h"
@@ -49,8 +49,8 @@ uint32_t result_get_cost(const struct result *r, const struct coll_choice *choic
     return 0;
 }
 
-/* Stores a result; drops the oldest if there are too many. Without memory it is not stored, which costs
- * another session. */
+/* Stores a result; drops the oldest one if the table is full. If memory is exhausted, nothing is stored,
+ * and the next communicator measures again. */
 void result_store(struct proc *p, const struct result *r)
 {
     struct results *all = p->coll_results;

@@ -1,4 +1,4 @@
-/* results.h: results of tuning in this process: the next communicator of the same shape begins with them, and
+/* results.h: results of tuning in this process: a new communicator of the same shape starts with them, and
  * tools print them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -9,9 +9,9 @@
 
 struct proc;
 
-/* Communicators of one shape have the same candidates. */
+/* Shape of a communicator; communicators of the same shape share results. */
 struct result_shape {
-    int ranks, nodes, most; /* most: ranks of the node that has most */
+    int ranks, nodes, most; /* most: ranks of the node with most ranks */
 };
 
 struct result {
@@ -23,15 +23,15 @@ struct result {
     uint32_t ns[TUNE_CANDIDATES]; /* measured time by candidate; 0: not measured */
 };
 
-/* NULL: none. */
+/* Returns the result for this shape, operation and size class, or NULL. */
 const struct result *result_find(const struct proc *p, const struct result_shape *s, enum coll_kind kind,
                                  int class);
 /* The measured time of the choice in ns; 0: unknown. r may be NULL. */
 uint32_t result_get_cost(const struct result *r, const struct coll_choice *choice);
-/* Stores the results, replacing those of the same class. */
+/* Stores a result; replaces an earlier one of the same shape, operation and size class. */
 void result_store(struct proc *p, const struct result *r);
 
-/* A line for each, the newest first: "bcast of 4096 bytes, 8 ranks on 4 nodes: ...". */
+/* Writes one line for each result, the newest first: "bcast of 4096 bytes, 8 ranks on 4 nodes: ...". */
 void results_describe(const struct proc *p, char *out, size_t size);
 
 #endif

@@ -1,7 +1,6 @@
-/* rules.c: the selection table. Within a kind the first rule that holds and whose algorithm fits wins; the
- * last one must fit everything. Numbers come from measurements on one node; they are data, so that they can
- * be measured again. Rules for more ranks than anybody could measure here come from the simulator (256 to
- * 10,000 nodes, lab/docs/simulator.md): each is marked.
+/* rules.c: the selection table. For each kind the first rule that applies and whose algorithm fits is used;
+ * the last one must fit every call. The limits were measured on one node. Rules for larger numbers of ranks
+ * come from the simulator (256 to 10,000 nodes, lab/docs/simulator.md): each is marked "simulated".
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/util.h"
@@ -20,7 +19,7 @@ static const struct coll_rule rules[] = {
     {.kind = COLL_BCAST, .algorithm = "shared", .max_size = 16},
     {.kind = COLL_BCAST, .algorithm = "binomial", .max_bytes = 64 * K},
     {.kind = COLL_BCAST, .algorithm = "binomial", .max_size = 4},
-    /* Simulated: a ring's steps, and a chain's, are as many as ranks. */
+    /* Simulated: rings and chains have as many steps as ranks. */
     {.kind = COLL_BCAST, .algorithm = "binomial", .max_bytes = 512 * K, .min_size = 1024},
     {.kind = COLL_BCAST, .algorithm = "binomial", .max_bytes = 8192 * K, .min_size = 8192},
     {.kind = COLL_BCAST, .algorithm = "scatter_ring", .min_size = 128},

@@ -1,5 +1,5 @@
-/* select.c: applies the rules, over them those of a site's file, and over both what FISHPLATE_COLL names,
- * e.g. "@site.coll,allreduce=ring,bcast=chain:segment=32k".
+/* select.c: selects an algorithm: first the one that FISHPLATE_COLL names, then the rules of a site's file,
+ * then the built-in rules. Example: "@site.coll,allreduce=ring,bcast=chain:segment=32k".
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/select/select.h"
@@ -31,12 +31,12 @@ static TUNABLE_CHECKED(
     "part; "
     "measured otherwise. `fishplate info --coll` lists the algorithms.");
 
-/* The rules of a file; they precede the built-in ones. */
+/* The rules of a site's file, which precede the built-in ones. */
 static struct site site;
 
 static struct settings {
     struct coll_choice forced[COLL_KINDS];
-    bool deterministic; /* the order of operands depends on the number of ranks and the data only */
+    bool deterministic; /* the order of operations depends only on the number of ranks and on the data */
     bool only_rules;    /* nothing is measured */
     enum coll_copy copy_method;
 } settings;
@@ -63,8 +63,8 @@ static bool algorithm_is_usable(const struct coll_algorithm *a, const struct col
 {
     if ((a->needs & NEED_NODE) && (!where->one_node || !blocking))
         return false;
-    /* Through shared memory operands are combined in another order than by messages: which of the two it is
-     * must not depend on where the ranks are, nor on whether the call blocks. */
+    /* Shared-memory algorithms combine operands in another order than message algorithms. In deterministic
+     * mode the order must not depend on the placement of ranks, nor on whether the call blocks. */
     if (settings.deterministic && (a->needs & NEED_NODE) && kind_is_reduction(a->kind))
         return false;
     if ((a->needs & NEED_NODES) && !where->nodes)
@@ -72,7 +72,7 @@ static bool algorithm_is_usable(const struct coll_algorithm *a, const struct col
     return algorithm_fits(a, shape);
 }
 
-/* The rules name algorithms; their addresses are looked up once. */
+/* Returns the algorithm that a rule names; the lookup by name is cached. */
 static const struct coll_algorithm *rule_get_algorithm(size_t index)
 {
     static const struct coll_algorithm *known[128];
@@ -96,8 +96,8 @@ static size_t find_first_rule(enum coll_kind kind)
     return first[kind] - 1u;
 }
 
-/* The choice of a rules file, if it has one. Its rules may depend on nodes, so in deterministic mode they are
- * not used for reductions. */
+/* Returns the choice of the site's file, or NULL. Its rules may depend on the number of nodes, so
+ * deterministic mode does not use them for reductions. */
 static const struct coll_choice *find_site_choice(const struct coll_shape *shape,
                                                   const struct coll_where *where, bool blocking)
 {
@@ -233,9 +233,8 @@ static int parse_settings(const char *value, struct settings *out, struct site *
     return rc;
 }
 
-/* Checks the setting without reading files, which coll_select_open() does. A file that cannot be read ends
- * the job: a rank that continued without it would choose other algorithms than the others. A mistyped word is
- * the same on every rank. */
+/* Checks the setting without reading files; coll_select_open() reads them. An unreadable file must end the
+ * job, because this rank alone would select other algorithms. A mistyped word is the same on every rank. */
 static int check_settings(const char *text)
 {
     struct settings checked;

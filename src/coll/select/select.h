@@ -1,6 +1,5 @@
-/* select.h: which algorithm runs: a table of rules, first match wins, those of a site's file before the
- * built-in ones, and what FISHPLATE_COLL names over both. Printable: `fishplate info --coll` walks the rules
- * with the functions below.
+/* select.h: selection of algorithms: the setting FISHPLATE_COLL, then the first matching rule of a site's
+ * file, then of the built-in table. `fishplate info --coll` prints the rules with the functions below.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_SELECT_SELECT_H
@@ -8,8 +7,8 @@
 
 #include "coll/sched/algorithm.h"
 
-/* A rule holds for sizes and bytes within its bounds (both included) when its algorithm can do the call.
- * Bytes are those of the vector for bcast and reductions, of one block for the others. */
+/* A rule applies to numbers of ranks and bytes within its bounds (inclusive) if its algorithm supports the
+ * call. Bytes: of the vector for bcast and reductions, of one block otherwise. */
 struct coll_rule {
     enum coll_kind kind;
     const char *algorithm;
@@ -26,9 +25,9 @@ struct coll_choice {
     const struct coll_algorithm *algorithm;
     uint64_t segment; /* bytes */
     int window;
-    int parameter[COLL_PARAMETERS]; /* 0: the algorithm's own preset */
-    bool named;                     /* chosen by the user or after a trial, not by a rule */
-    bool lazy; /* barrier: opened only after several barriers by messages, as if a rule had chosen it */
+    int parameter[COLL_PARAMETERS]; /* 0: preset of the algorithm */
+    bool named;                     /* chosen by the user or by a measurement, not by a rule */
+    bool lazy;                      /* barrier: opened only after several barriers by messages */
     /* barrier: `algorithm` is for the leaders of nodes; the ranks of a node use shared memory */
     bool by_node;
 };
@@ -41,7 +40,7 @@ struct coll_where {
     int node_count; /* 0: not known */
 };
 
-/* A rule of a site's file (site.h); bounds are included. */
+/* Inclusive bounds in a rule of a site's file (site.h). */
 struct coll_site_bounds {
     uint64_t min, max;
 };
@@ -54,17 +53,17 @@ struct coll_site_rule {
 size_t coll_site_count(void);
 const struct coll_site_rule *coll_site_get(size_t index);
 
-/* Selects by the rules; never fails, since the last rule of each kind fits every call. `blocking` excludes
- * executors that only block. */
+/* Selects a choice; never fails, since the last rule of each kind fits every call. blocking: false
+ * excludes executors that support only blocking calls. */
 struct coll_choice coll_select(const struct coll_shape *shape, const struct coll_where *where, bool blocking);
 
-/* How long data of ranks on one node moves: through slots of shared memory, read by the receiver from the
- * sender's memory, or read with a part written by the sender meanwhile. Measured unless FISHPLATE_COLL names
- * it. */
+/* Method for long data between ranks on one node: slots of shared memory; a read from the sender's memory
+ * by the receiver; or a split copy, in which the sender writes one part while the receiver reads the rest.
+ * Measured unless FISHPLATE_COLL names a method. */
 enum coll_copy { COPY_MEASURED, COPY_SLOTS, COPY_READ, COPY_SPLIT };
 enum coll_copy coll_copy_method(void);
 
-/* True if reductions of the same data must have the same bits in every run. */
+/* True if reductions of the same data must give bitwise identical results in every run. */
 bool coll_is_deterministic(void);
 
 /* True if the choice may depend on measurements. */
@@ -73,10 +72,10 @@ bool coll_uses_measurements(void);
 /* True if FISHPLATE_COLL names the algorithm of this kind. */
 bool coll_is_forced(enum coll_kind kind);
 
-/* The smallest size above `bytes` for which another rule may hold; the choice is the same in between. */
+/* Returns the smallest size in bytes above `bytes` for which another rule may apply. */
 uint64_t coll_select_next(enum coll_kind kind, uint64_t bytes);
 
-/* Parses FISHPLATE_COLL; MPI_ERR_ARG with a sentence that names the nearest word. */
+/* Parses FISHPLATE_COLL. Returns MPI_ERR_ARG with an error text that suggests the most similar word. */
 int coll_select_open(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* site.c: see site.h.
+/* site.c: reads a site's file of selection rules (site.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/select/site.h"
@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "coll/select/parse.h"
 
-#define FILE_MOST  (1u << 20) /* bytes */
+#define FILE_MOST  (1u << 20) /* limit of the file size in bytes */
 #define RULES_MOST 4096
 #define BLANKS     " \t\r"
 #define PREFIX     "FISHPLATE_COLL: "
@@ -21,7 +21,7 @@ static bool bounds_contain(const struct coll_site_bounds *b, uint64_t value)
     return value >= b->min && value <= b->max;
 }
 
-/* True if a rule of the file applies. If the nodes are unknown, a rule with a condition on nodes does not. */
+/* True if a rule applies. Rules with a condition on nodes need a known number of nodes. */
 bool site_rule_applies(const struct coll_site_rule *rule, int ranks, int nodes, uint64_t bytes)
 {
     return bounds_contain(&rule->ranks, (uint64_t)ranks) && bounds_contain(&rule->bytes, bytes) &&
@@ -65,7 +65,7 @@ static int parse_word(char *word, struct coll_site_rule *rule)
     return coll_parse(rule->kind, word, &rule->choice);
 }
 
-/* Parses a line; *empty if it has no operation, only a comment. */
+/* Parses a line; sets *empty if the line has no operation. */
 static int parse_line(char *line, struct coll_site_rule *rule, bool *empty)
 {
     char *save = NULL;
@@ -86,7 +86,7 @@ static int site_add_rule(struct site *s, const struct coll_site_rule *rule)
 {
     if (s->count == RULES_MOST)
         return err_set(MPI_ERR_ARG, PREFIX "more than %d rules", RULES_MOST);
-    /* The array is doubled when it is full: at every power of two. */
+    /* The array is full at every power of two and is then doubled. */
     if ((s->count & (s->count - 1)) == 0) {
         void *more = realloc(s->rule, (s->count ? 2 * s->count : 1) * sizeof(*rule));
         if (!more)
@@ -97,7 +97,7 @@ static int site_add_rule(struct site *s, const struct coll_site_rule *rule)
     return 0;
 }
 
-/* Puts file name and line number in front of the error text. */
+/* Adds the file name and line number to the error text. */
 static int prefix_error_place(int rc, const char *name, int line)
 {
     char said[512];

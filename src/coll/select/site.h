@@ -16,9 +16,9 @@ struct site {
     struct coll_site_rule *rule;
 };
 
-/* Reads a rules file and adds to *out. MPI_ERR_ARG with a text that names the file and the line. */
+/* Reads a rules file and appends its rules to *out. An error text names the file and the line. */
 int site_read(const char *path, struct site *out);
-/* Parses rules from a text, which is modified; `name` is used in error messages. */
+/* Parses rules from `text`, which is modified; `name` is used in error texts. */
 int site_parse(char *text, const char *name, struct site *out);
 void site_free(struct site *s);
 

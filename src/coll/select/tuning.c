@@ -1,6 +1,6 @@
-/* tuning.c: the sessions of tuning.h. A sample is several calls. Rooted operations have another root each: a
- * root must have its part of the call before, so the time until all are done is measured, not how fast the
- * first rank can run ahead.
+/* tuning.c: the sessions of tuning.h. A sample consists of several calls. Rooted operations use a different
+ * root in each call: a root must complete its part of the previous call first, so the sample measures
+ * complete operations, not how fast one rank can run ahead.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/select/tuning.h"
@@ -19,12 +19,12 @@
 #define WARM            2      /* calls before a sample */
 #define FEWEST          3      /* fewest calls of a sample */
 #define MOST            256    /* most calls of a sample */
-#define SAMPLE_NS       200000 /* time of one sample */
-#define SAMPLE_TURNS    500000 /* time (ns) of one sample where ranks take turns on processors */
-#define SESSION_SAMPLES 96     /* samples of one session at most */
-#define APART           32     /* calls from one session to the next, at least */
+#define SAMPLE_NS       200000 /* time (ns) of one sample */
+#define SAMPLE_TURNS    500000 /* time (ns) of one sample if ranks share processors */
+#define SESSION_SAMPLES 96     /* limit of samples in one session */
+#define APART           32     /* minimum number of calls between two sessions */
 #define MEMORY          (16u << 20)
-#define MULTICAST_NODES 3 /* a multicast to one other node is a message */
+#define MULTICAST_NODES 3 /* minimum number of nodes: with two nodes a multicast is just a message */
 #define DECLINED        UINT32_MAX
 
 static TUNABLE_INT(
@@ -49,7 +49,7 @@ static COUNTER(reused, "coll_tuned_reused",
                "the same shape.");
 static COUNTER(spent_us, "coll_tuning_us", "Microseconds spent on measuring candidates.");
 
-/* The time that measuring has cost this process. */
+/* Times since the first measurement and spent on measurements, of this process. */
 struct coll_budget {
     uint64_t begin_ns, spent_ns;
 };
@@ -58,17 +58,17 @@ struct coll_budget {
 struct tuned {
     struct tune tune;
     struct result result; /* the candidates and their measured times */
-    /* size of the measured calls: that of the program's call in which the first session began */
+    /* bytes of the measured calls: the size of the user's call at which the first session began */
     uint64_t bytes;
-    bool turns; /* ranks take turns on processors */
+    bool turns; /* ranks share processors */
     bool all_measured;
     bool declined[TUNE_CANDIDATES]; /* the candidate's executor has declined the call, at all ranks */
-    int batch[TUNE_CANDIDATES];     /* calls of a sample; 0: not known yet */
+    int batch[TUNE_CANDIDATES];     /* calls of one sample; 0: not known yet */
 };
 
 struct coll_tuning {
     struct {
-        uint32_t calls, next; /* blocking calls so far; number of the call that begins with a session */
+        uint32_t calls, next; /* blocking calls so far; number of the call with the next session */
         struct tuned *tuned;  /* NULL until the first session */
     } class[COLL_ALLREDUCE][TUNING_CLASSES];
     bool opened_multicast; /* the group was opened for a candidate */
@@ -86,14 +86,14 @@ static bool has_blocks(enum coll_kind kind)
     return kind >= COLL_GATHER && kind <= COLL_ALLTOALL;
 }
 
-/* The bytes of each of the two test buffers. */
+/* Returns the bytes of each of the two test buffers. */
 static uint64_t test_buffer_bytes(const struct comm *c, enum coll_kind kind, uint64_t bytes)
 {
     return bytes * (has_blocks(kind) ? (uint64_t)c->size : 1);
 }
 
-/* The class of the call, or -1 if it cannot be sampled: samples must have the same cost as the call, so data
- * must be of the same size everywhere and operands in any order. */
+/* Returns the size class of the call, or -1 if it is not tuned. Samples must take the same time as the
+ * call, so the data size must be the same at all ranks and the operator commutative. */
 static int call_get_class(const struct call *call, const struct coll_choice *choice)
 {
     const struct coll_state *state = call->state;
@@ -116,7 +116,7 @@ static struct coll_budget *get_budget(struct proc *p)
     return p->coll_budget;
 }
 
-/* The time in ns that this process may spend on samples now; UINT64_MAX: no limit. */
+/* Returns the time in ns that this process may spend on samples now; UINT64_MAX: no limit. */
 static uint64_t tuning_allowance(struct proc *p)
 {
     const struct coll_budget *b = get_budget(p);
@@ -126,7 +126,7 @@ static uint64_t tuning_allowance(struct proc *p)
 
 /* ---- calls of the library's own ---- */
 
-/* Replaces each word by its maximum over all ranks. The messages are those of the user's call. */
+/* Replaces each word by its maximum over all ranks, in messages with the tag of the user's call. */
 static int tuning_agree_maximum(const struct call *user, uint64_t *word, int words)
 {
     const struct coll_side side = {.buf = word, .count = words, .type = dtype_from(MPI_UINT64_T)};
@@ -161,7 +161,7 @@ static struct coll_args sample_args(const struct call *user, uint64_t bytes, cha
     return one;
 }
 
-/* Makes n calls; *ns is the time of one at this rank. */
+/* Makes n calls; *ns is the mean time of a call at this rank. */
 static int run_calls(const struct call *user, struct tuned *t, unsigned candidate, char *buffer, int n,
                      uint64_t *ns)
 {
@@ -186,7 +186,7 @@ static uint64_t sample_ns(const struct tuned *t)
     return t->turns ? SAMPLE_TURNS : SAMPLE_NS;
 }
 
-/* Takes one sample for the tuner. *spent: the time of the slowest rank. */
+/* Measures one sample for the tuner. Adds the time of the slowest rank to *spent. */
 static int tuning_sample(const struct call *user, struct tuned *t, char *buffer, uint64_t *spent)
 {
     struct tune_ticket ticket = tune_pick_candidate(&t->tune, UINT32_MAX);
@@ -235,8 +235,8 @@ static void store_result(struct proc *p, struct tuned *t)
     counter_add(&changed, r->best > 0);
 }
 
-/* Runs as many samples as the rank with the smallest allowance permits; at least one, to detect changes, and
- * all of an examination that has begun. */
+/* Runs samples until the allowance (smallest of all ranks) is spent. If all candidates are measured, only
+ * one sample, to detect changes, or all samples of an examination in progress. */
 static int tuning_run_session(const struct call *user, struct tuned *t, uint64_t may_ns)
 {
     struct proc *p = user->state->comm->proc;
@@ -281,7 +281,7 @@ static int list_candidates(const struct call *user, struct tuned *t, bool refuse
     return 0;
 }
 
-/* Starts the tuner with costs that all ranks know from another communicator of the same shape. */
+/* Starts the tuner, with earlier measurements for the same shape if all ranks have them. */
 static int open_tuner(const struct call *user, struct tuned *t)
 {
     const struct result *r = &t->result;
@@ -301,8 +301,8 @@ static int open_tuner(const struct call *user, struct tuned *t)
     return rc;
 }
 
-/* Starts tuning with the same candidates at all ranks. refused: the network has refused a multicast group to
- * some rank. */
+/* Creates the tuning state with the same candidates at all ranks. refused: the network has refused a
+ * multicast group to some rank. */
 static int tuning_begin(const struct call *user, int class, bool turns, bool refused, struct tuned **out)
 {
     struct tuned *t = calloc(1, sizeof(*t));
@@ -311,7 +311,7 @@ static int tuning_begin(const struct call *user, int class, bool turns, bool ref
         (struct result){.shape = {user->state->comm->size, user->state->node_count, user->state->node_ranks},
                         .kind = user->args->kind,
                         .class = class};
-    t->bytes = user->where.bytes; /* the same at all ranks, because rules depend on the bytes */
+    t->bytes = user->where.bytes; /* the same at all ranks, like all inputs of the selection */
     t->turns = turns;
     int rc = list_candidates(user, t, refused);
     rc = rc ? rc : open_tuner(user, t);
@@ -319,7 +319,7 @@ static int tuning_begin(const struct call *user, int class, bool turns, bool ref
     return rc;
 }
 
-/* Closes a multicast group that is not used: while it is open every poll includes its queue. */
+/* Closes the multicast group if no tuned operation uses it: an open group adds a queue to every poll. */
 static void close_unused_group(struct coll_state *state)
 {
     struct coll_tuning *t = state->tuning;
@@ -362,12 +362,12 @@ static struct coll_tuning *get_tuning(struct coll_state *state)
         for (int kind = 0; kind < COLL_ALLREDUCE; kind++)
             for (int i = 0; i < TUNING_CLASSES; i++)
                 t->class[kind][i].next = TUNING_AT;
-        tuning_allowance(state->comm->proc); /* its time counts from the first call on */
+        tuning_allowance(state->comm->proc); /* start the clock of the time budget */
     }
     return state->tuning;
 }
 
-/* True if the call can use this choice: multicast allgathers and allreduces only block. */
+/* True if the call can use this choice: allgather and allreduce by multicast support only blocking calls. */
 static bool is_choice_usable(const struct call *call, const struct coll_choice *best)
 {
     if (best->algorithm->needs & NEED_NODES)

@@ -1,4 +1,4 @@
-/* block.c: the block of shared memory of a communicator: agreeing on it, and giving it back.
+/* block.c: allocates and frees the block of shared memory of a communicator.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/shm/block.h"
@@ -8,8 +8,8 @@
 #include "coll/sched/exec.h"
 #include "coll/shm/shared_transfer.h"
 
-#define BIG_ALONE   8192  /* bytes of a big slot: short, so that both ranks copy at once; */
-#define BIG_CROWDED 32768 /* long where ranks take turns on a processor */
+#define BIG_ALONE   8192  /* bytes of a big slot: small, so that sender and receiver copy at the same time */
+#define BIG_CROWDED 32768 /* bytes of a big slot if ranks share processors: large, to need fewer switches */
 #define OFFSET_NONE UINT64_MAX
 
 COLL_ALGORITHM(barrier_shared, .name = "shared", .kind = COLL_BARRIER, .needs = NEED_NODE | NEED_TWO,
@@ -42,7 +42,7 @@ static size_t block_length(int size)
     return sizeof(struct shared_head) + (size_t)size * sizeof(struct shared_rank);
 }
 
-/* Rank 0 allocates the block and sends its offset, or that there is none, to the others. */
+/* Rank 0 allocates the block and sends its offset, or OFFSET_NONE, to the other ranks. */
 static int block_agree_offset(struct comm *c, const struct coll_args *args, uint32_t number, uint64_t *offset)
 {
     struct p2p *p2p = c->proc->p2p;
@@ -105,7 +105,7 @@ static void block_read_completed(struct net_op *op, int status)
     container_of(op, struct shared_get, op)->status = status;
 }
 
-/* The last rank that leaves frees the memory. */
+/* Detaches from the block; the last rank frees it. */
 void shared_close(struct coll_state *state)
 {
     struct shared *b = state->shared;

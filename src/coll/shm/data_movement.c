@@ -11,7 +11,7 @@ void shared_barrier(struct shared *b)
     shared_report_short_step(b, step);
 }
 
-/* The memory of block `index` of a side. */
+/* Returns the address of block `index` of a side. */
 static char *side_block(const struct coll_side *side, int index)
 {
     return ptr_add(side->buf, index * side->count * side->type->extent);
@@ -65,7 +65,7 @@ static void read_block(struct transfer *t, const struct coll_side *side, int ind
         t->error = rc;
 }
 
-/* This rank's side of the transfer. */
+/* Returns the side (send or receive arguments) that holds this rank's contribution. */
 static const struct coll_side *transfer_my_side(const struct transfer *t)
 {
     const enum coll_kind kind = t->args->kind;
@@ -73,7 +73,7 @@ static const struct coll_side *transfer_my_side(const struct transfer *t)
     return from_recv ? &t->args->recv : &t->args->send;
 }
 
-/* The index of this rank's contribution; for an allgather in place it is its block of the result. */
+/* Returns the index of this rank's block; for an allgather in place its block in the result. */
 static int own_block_index(const struct transfer *t)
 {
     return t->args->kind == COLL_ALLGATHER && t->args->in_place ? t->b->comm->rank : 0;
@@ -89,7 +89,7 @@ static void pack_blocks(struct transfer *t, char *slot, size_t at, size_t len)
         side_pack(side, (me + k) % size, slot + transfer_offset(t, me, (me + k) % size, len), at, len);
 }
 
-/* The index of the block for data of rank r: r if there is one for each rank. */
+/* Returns the index of the receive block for data of rank r: r if each rank has a block, else 0. */
 static int source_block_index(const struct transfer *t, int r)
 {
     return t->args->kind == COLL_BCAST || t->args->kind == COLL_SCATTER ? 0 : r;
@@ -100,7 +100,7 @@ static void unpack_block(struct transfer *t, int r, const char *from, size_t at,
     side_unpack(&t->args->recv, source_block_index(t, r), from, at, len);
 }
 
-/* The address of this rank's block in the memory of rank r. */
+/* Returns the address of the data for this rank in the memory of rank r. */
 static uint64_t remote_block_address(const struct transfer *t, int r)
 {
     return t->remote[r] + (t->each ? (size_t)t->b->comm->rank * t->bytes : 0);
@@ -165,7 +165,7 @@ static const struct transfer_ops move_ops = {.put = pack_blocks,
                                              .fetch_helped = fetch_block_split,
                                              .own = copy_own_block};
 
-/* The memory that others may read: all blocks of this rank, if they are contiguous. */
+/* Returns the memory that others may read: all blocks of this rank, if they are contiguous, else NULL. */
 static const void *transfer_readable_memory(const struct transfer *t, int blocks)
 {
     const struct coll_side *side = transfer_my_side(t);
@@ -177,15 +177,15 @@ static const void *transfer_readable_memory(const struct transfer *t, int blocks
     return side_block(side, own_block_index(t)) + offset;
 }
 
-/* True if an owner may write a part of its block: it must have exactly one reader, so for bcast and scatter
- * with two ranks only. */
+/* True if the owner of data may write a part of it into the memory of the reader: the data must have
+ * exactly one reader, so bcast and scatter only with two ranks. */
 static bool transfer_can_split(const struct transfer *t)
 {
     return t->bytes >= SPLIT_COPY_MIN &&
            (t->args->kind == COLL_GATHER || (t->b->comm->size == 2 && t->writer >= 0));
 }
 
-/* The memory into which an owner may write: that of the result, if it is contiguous. */
+/* Returns the result memory into which owners may write, if it is contiguous, else NULL. */
 static void *transfer_result_memory(const struct transfer *t)
 {
     const struct coll_side *side = &t->args->recv;

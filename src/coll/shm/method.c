@@ -1,4 +1,4 @@
-/* method.c: the leader's tuners, and the words by which ranks exchange decisions and costs.
+/* method.c: rank 0's tuners of copy methods, and the shared words for decisions and measured times.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/shm/method.h"
@@ -8,11 +8,11 @@
 #include "coll/shm/block.h"
 #include "tune/setting.h"
 
-#define MEASURE_ALL   32 /* first calls of a turn, all of which are measured */
-#define MEASURE_EVERY 4  /* of later calls every fourth is measured */
+#define MEASURE_ALL   32 /* number of first calls of a tuner turn, all of which are measured */
+#define MEASURE_EVERY 4  /* every fourth of the later calls is measured */
 
-/* A published decision is a turn and a method; a published cost is a turn and ns. The low TURN_BITS of the
- * turn identify outdated words. */
+/* A published decision consists of turn and method; a published cost of turn and ns. The low TURN_BITS
+ * bits of the turn identify outdated words. */
 #define METHOD_BITS 2
 #define TURN_BITS   30
 #define TURN_MASK   ((1u << TURN_BITS) - 1)
@@ -23,7 +23,7 @@ static _Atomic uint64_t *reported_cost(const struct shared *b, int rank, enum co
     return &b->head->rank[rank].cost[kind][class];
 }
 
-/* The greatest cost that a rank has published in this turn; 0: none. */
+/* Returns the maximum cost (ns) that ranks have published in this turn; 0: none. */
 static uint64_t collect_costs(const struct shared *b, enum coll_kind kind, unsigned class, uint32_t turn)
 {
     uint64_t most = 0;
@@ -38,7 +38,7 @@ static uint64_t collect_costs(const struct shared *b, enum coll_kind kind, unsig
     return most;
 }
 
-/* Opens the tuner of a class. A new size starts with the best method of the next smaller one. */
+/* Opens the tuner of a size class, with costs of the next smaller class (doubled) as initial values. */
 static void open_tuner(struct shared *b, enum coll_kind kind, unsigned class, struct shared_tuner *t)
 {
     const struct shared_tuner *smaller = class > 0 ? b->key[kind][class - 1].tuner : NULL;
@@ -80,7 +80,7 @@ struct shared_decision shared_method_begin(struct shared *b, enum coll_kind kind
     const uint32_t word = atomic_load_explicit(&b->head->decision[kind][class], memory_order_relaxed);
     struct shared_decision d = {.method = (enum shared_method)(word & ((1u << METHOD_BITS) - 1)),
                                 .turn = word >> METHOD_BITS};
-    if (d.method == METHOD_SPLIT && !may_split) /* an outdated decision, of an earlier call */
+    if (d.method == METHOD_SPLIT && !may_split) /* rank 0 made this decision for an earlier call */
         d.method = METHOD_READ;
     if (d.turn != key->turn) {
         key->turn = d.turn;

@@ -1,6 +1,6 @@
 /* reductions.c: reduce, allreduce and reduce_scatter through a shared block. Contributions are combined from
- * the last rank to the first, so that each application is `in op inout` and the order of operands is kept;
- * every rank that computes an element computes it the same way, so results are the same bits everywhere.
+ * the last rank to the first, so that each reduction is `in op inout` and the operand order is preserved. All
+ * ranks compute an element in the same way, so results are bitwise identical.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -8,20 +8,20 @@
 #include "base/copy.h"
 #include "coll/shm/shared_transfer.h"
 
-#define THERE_PIECE ((size_t)64 * SPLIT_UNIT) /* bytes that are read at a time */
+#define THERE_PIECE ((size_t)64 * SPLIT_UNIT) /* bytes of each direct read into the result */
 
 struct job {
-    struct transfer t; /* first: the callbacks get this */
+    struct transfer t; /* first member: callbacks receive its address */
     struct dtype *type;
-    const char *in;    /* this rank's contribution; in place, the result's memory */
+    const char *in;    /* contribution of this rank; equal to `out` for calls in place */
     char *out;         /* the result */
     char *copy;        /* copy of a contribution that the result would overwrite; allocated, or NULL */
     bool plain;        /* elements have the same layout in memory as in a slot */
     MPI_Count skip;    /* reduce_scatter: first element of this rank's block in its contribution */
     MPI_Count mine;    /* elements of the result at this rank */
-    bool there;        /* root of two ranks: the other rank's elements may be read into the result's memory */
+    bool there;        /* the other rank's elements may be read directly into the result */
     const char *own;   /* in place: copy of this rank's elements of the current piece */
-    MPI_Count from, n; /* first and number of the elements that are being combined */
+    MPI_Count from, n; /* first element and number of elements that are being combined */
 };
 
 static char *job_element(const struct job *j, const void *base, MPI_Count index)
@@ -29,7 +29,7 @@ static char *job_element(const struct job *j, const void *base, MPI_Count index)
     return ptr_add(base, index * j->type->extent);
 }
 
-/* Copy elements into a slot, and out of one. */
+/* Copy elements into a slot, and from a slot. */
 static void put_elements(const struct job *j, char *slot, const void *base, MPI_Count from, MPI_Count n)
 {
     if (j->plain)
@@ -67,7 +67,7 @@ static void put_blocks(struct transfer *t, char *slot, size_t at, size_t len)
     }
 }
 
-/* A part of the scratch memory, which holds two operands and this rank's own elements. */
+/* Returns part `which` of the scratch memory: two parts for operands, one for this rank's own elements. */
 static char *job_scratch(const struct job *j, int which)
 {
     return shared_scratch(j->t.b) + (size_t)which * SHARED_SCRATCH;
@@ -82,8 +82,8 @@ static const void *job_unpack(const struct job *j, const char *packed, int which
     return base;
 }
 
-/* Rank r's elements from .. from + n - 1 as the operator wants them; `slot` is where its piece lies, which
- * begins with element `first`. */
+/* Returns rank r's elements j->from .. j->from + j->n - 1 in the layout that the operator requires. `slot`
+ * contains rank r's piece, which starts with element `first`. */
 static const void *job_operand(struct job *j, int r, const char *slot, MPI_Count first)
 {
     struct transfer *t = &j->t;
@@ -100,8 +100,8 @@ static const void *job_operand(struct job *j, int r, const char *slot, MPI_Count
     return job_unpack(j, slot + (j->from - first) * size, r & 1);
 }
 
-/* Saves this rank's elements that the result is about to overwrite in place. Those that others read are in
- * its slot too. */
+/* For a call in place: saves this rank's elements before the result overwrites them. Other ranks read
+ * copies in this rank's slot. */
 static void save_own_elements(struct job *j, const char *slot, MPI_Count first)
 {
     if (j->t.args->kind == COLL_ALLREDUCE) {
@@ -113,8 +113,8 @@ static void save_own_elements(struct job *j, const char *slot, MPI_Count first)
     j->own = base;
 }
 
-/* Combines the elements j->from .. j->from + j->n - 1, whose piece begins with `first` and has `len`
- * bytes. */
+/* Combines elements j->from .. j->from + j->n - 1 of all ranks. Their piece has `len` bytes from element
+ * `first`. */
 static void job_combine(struct job *j, uint64_t step, MPI_Count first, size_t len)
 {
     const struct transfer *t = &j->t;
@@ -134,7 +134,7 @@ static void job_combine(struct job *j, uint64_t step, MPI_Count first, size_t le
         op_apply(op, job_operand(j, r, transfer_slot(t, r, step, len), first), out, j->n, j->type);
 }
 
-/* Finishes the reduction in pieces that fit in the scratch memory. */
+/* Combines the elements of a step in portions that fit in the scratch memory. */
 static void job_finish(struct transfer *t, uint64_t step, size_t at, size_t len)
 {
     struct job *j = (struct job *)t;
@@ -166,7 +166,7 @@ static void combine_scratch_elements(void *arg, size_t at, size_t len)
              (MPI_Count)len / j->type->size, j->type);
 }
 
-/* Reads the elements directly into the result: a third buffer would need room in the cache too. */
+/* Reads the other rank's elements directly into the result: a third buffer would need cache too. */
 static void fetch_to_result(struct transfer *t, int r)
 {
     struct job *j = (struct job *)t;
@@ -196,8 +196,8 @@ static const struct transfer_ops vector_ops = {.put = copy_vector_part,
                                                .finish = job_finish};
 static const struct transfer_ops blocks_ops = {.put = put_blocks, .finish = job_finish};
 
-/* Each rank combines its share of the piece, then all collect the shares: two synchronisations, but no rank
- * reads more than two pieces. */
+/* Each rank combines its share of the piece, then all ranks collect the shares: two synchronisations, but
+ * no rank reads more than two pieces. */
 static void allreduce_shares(struct job *j, MPI_Count first, MPI_Count n)
 {
     struct shared *b = j->t.b;
@@ -247,8 +247,8 @@ static bool run_allreduce_shares(struct job *j)
     return true;
 }
 
-/* Copies the input of a reduce_scatter in place, which writes its block over the beginning of the input that
- * others still need. */
+/* Copies the input of a reduce_scatter in place: the result overwrites the beginning of the input, which
+ * other ranks still need. */
 static int copy_input(struct job *j, MPI_Count n)
 {
     MPI_Aint gap;
@@ -270,15 +270,15 @@ static const void *job_offer_memory(const struct job *j)
     return dt_is_contiguous_block(send->type, 1, &offset) ? j->in + offset : NULL;
 }
 
-/* True for a reduce of two ranks, in which each may combine a part. The operator must be commutative, and
- * pieces must not cut elements. */
+/* True for a reduce of two ranks in which each rank may combine a part. The operator must be commutative,
+ * and SPLIT_UNIT a multiple of the element size. */
 static bool job_can_split(const struct job *j)
 {
     return j->t.args->kind == COLL_REDUCE && j->t.b->comm->size == 2 && j->t.bytes >= SPLIT_COPY_MIN &&
            j->t.args->op->commutative && SPLIT_UNIT % j->type->size == 0;
 }
 
-/* True if the other rank's elements may be stored in the result. */
+/* True if the other rank's elements may be read into the result memory. */
 static bool job_fits_result(const struct job *j)
 {
     return j->t.args->kind == COLL_REDUCE && j->t.b->comm->size == 2 &&

@@ -1,7 +1,7 @@
-/* rings.c: the big slots of a shared block. The first call that needs one gets few of them. A communicator
- * that goes on to fill slots gets many in their place, so that each is used again late: see block.h. All
- * ranks are in the same call when slots are opened, and wait for each other there: nobody reads what was
- * written before.
+/* rings.c: the big slots of a shared block. The first call that needs big slots opens few of them. A
+ * communicator whose calls continue to fill slots replaces them by many slots, so that each slot is reused
+ * later (block.h). All ranks are in the same call when slots are opened, and synchronise there, so that no
+ * rank still reads the old slots.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #define NONE UINT64_MAX
 
-/* The argument of a wait for the other ranks. */
+/* Slots that are being opened: argument of a wait for the other ranks. */
 struct opening {
     struct shared_big *big;
     uint32_t ranks;
@@ -38,8 +38,9 @@ static size_t all_rings_length(const struct shared *b, uint32_t depth)
     return (size_t)b->comm->size * ring_length(b, depth);
 }
 
-/* The number of slots: as many as there is room for, while room is left for other communicators; with
- * SHARED_DEPTH_FEW no more than that. Where ranks share processors a cache holds what both need anyway. */
+/* Returns the number of slots for each rank: as many as fit while memory is left for other communicators;
+ * SHARED_DEPTH_FEW means no more slots. Ranks that share processors share a cache, so they need no more
+ * slots. */
 static uint32_t opening_count_slots(const struct shared *b)
 {
     const struct net *net = b->comm->proc->net;
@@ -50,8 +51,8 @@ static uint32_t opening_count_slots(const struct shared *b)
     return depth;
 }
 
-/* Rank 0 allocates `depth` slots for each rank if all together have at most `most` bytes, and publishes the
- * offset; else that there are none. */
+/* Called at rank 0: allocates `depth` slots for each rank if all together have at most `most` bytes, and
+ * publishes the offset, or NONE. */
 static void opening_answer(struct shared *b, struct shared_big *big, uint32_t depth, size_t most)
 {
     uint64_t offset;
@@ -62,7 +63,7 @@ static void opening_answer(struct shared *b, struct shared_big *big, uint32_t de
     shared_wake(b, SHARED_EVERYONE);
 }
 
-/* True if this rank can read the memory of all others. Blocking. */
+/* True if this rank can read the memory of all other ranks. May block to connect. */
 static bool can_read(struct comm *c)
 {
     for (int r = 0; r < c->size; r++) {
@@ -73,7 +74,7 @@ static bool can_read(struct comm *c)
     return true;
 }
 
-/* Waits until all ranks are here, and switches to the new slots. */
+/* Waits until all ranks have arrived, then switches to the new slots. */
 static void opening_join(struct shared *b, struct opening *o)
 {
     if (atomic_fetch_add_explicit(&o->big->arrived, 1, memory_order_seq_cst) + 1 == o->ranks)
@@ -82,7 +83,7 @@ static void opening_join(struct shared *b, struct opening *o)
     b->big = b->comm->proc->net->area + atomic_load_explicit(&o->big->at, memory_order_relaxed) - 1;
     b->big_depth = o->big->depth;
     memset(b->slot_use, 0, sizeof(b->slot_use));
-    /* Longer calls are short now. */
+    /* larger slots raise the size limits of short calls: recompute them */
     memset(b->comm->coll->short_limit, 0, sizeof(b->comm->coll->short_limit));
 }
 
@@ -111,8 +112,7 @@ bool shared_open_big(struct shared *b)
     return true;
 }
 
-/* Touches this rank's slots, so that the first calls that use them are not measured with page faults; and
- * drops measurements made with few slots. */
+/* Populates this rank's slots, to avoid page faults in measurements; discards older measurements. */
 static void opening_prepare_slots(struct shared *b, const struct opening *o)
 {
     const size_t length = ring_length(b, o->big->depth);

@@ -1,4 +1,4 @@
-/* shared_executor.c: which calls go through the shared block of a node.
+/* shared_executor.c: the executor of blocking calls through the shared block of a node.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -18,8 +18,8 @@ static bool must_report_device(const struct call *call)
            call->args->kind != COLL_BARRIER;
 }
 
-/* Declines calls on GPU memory. A rank that does not have the block yet gets it on the general path; then all
- * ranks do. */
+/* Declines calls on GPU memory if the data of all ranks is there. A rank without the shared block does not
+ * decline; the block is opened at all ranks in the same call. */
 static bool shared_declines_device(struct call *call)
 {
     if (!call->state->shared || !must_report_device(call))

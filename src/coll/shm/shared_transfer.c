@@ -1,7 +1,7 @@
 /* shared_transfer.c: the general path of a shared-memory collective. A rank has one of three roles: a writer
  * contributes and continues while it has slots; a reader waits for each writer in turn; or every rank does
- * both and they meet. A writer that lets others read its memory posts once, and waits until they have read
- * it.
+ * both, and all synchronise in each step. A writer whose memory is read directly posts one step, and waits
+ * until the readers are done.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/shm/shared_transfer.h"
@@ -14,18 +14,18 @@
 
 static COUNTER(reads, "coll_reads", "Contributions to collectives read from the memory of another rank.");
 
-#define CHUNK_MIN   1024 /* with shorter pieces a schedule is better */
-#define HANDSHAKE   400  /* ns from the end of a read until the owner of the memory may continue */
+#define CHUNK_MIN   1024 /* minimum bytes of a chunk; for shorter chunks a schedule is faster */
+#define HANDSHAKE   400  /* estimated ns from the end of a direct read until the owner continues */
 #define PERIOD      8
 #define PERIOD_LONG 2
-#define LONG_CALL   2097152 /* bytes that all ranks of a long call move together */
+#define LONG_CALL   2097152 /* minimum bytes that all ranks of a long call move together */
 
 static int count_blocks(const struct transfer *t)
 {
     return t->each ? t->b->comm->size - 1 : 1;
 }
 
-/* The number of times that a block moves between ranks in a call. */
+/* Returns how many blocks move between ranks in a call. */
 static int count_block_moves(const struct transfer *t)
 {
     const int size = t->b->comm->size;
@@ -38,13 +38,13 @@ const char *transfer_slot(const struct transfer *t, int r, uint64_t step, size_t
            transfer_offset(t, r, t->b->comm->rank, len);
 }
 
-/* True if the methods of this call are measured; every rank gets the same result. */
+/* True if the methods of this call are measured; the same result at every rank. */
 static bool is_tuned(const struct transfer *t)
 {
     return t->bytes > SHARED_SHORT && t->b->reads && coll_copy_method() == COPY_MEASURED;
 }
 
-/* The number of calls in a sample where ranks share processors; in a long call each rank has had its turn. */
+/* Returns the calls per sample if ranks share processors; fewer for long calls. */
 static uint32_t calls_per_sample(const struct transfer *t)
 {
     return !t->entered ? 1 : t->bytes * (size_t)count_block_moves(t) < LONG_CALL ? PERIOD : PERIOD_LONG;
@@ -59,8 +59,8 @@ static enum shared_method choose_own_method(const struct transfer *t)
     return coll_copy_method() == COPY_SPLIT && t->helps ? METHOD_SPLIT : METHOD_READ;
 }
 
-/* Writes the word beside a flag: the address of the data to be read, or for how long its owner has been
- * filling the first slot. */
+/* Writes the first data word of a flag: the address of data to be read directly, or the time (ns) in which
+ * the owner filled the first slot. */
 static void write_flag_word(const struct transfer *t, uint64_t step, uint64_t word)
 {
     memcpy(t->b->head->rank[t->b->comm->rank].flag[step % SHARED_DEPTH].data, &word, sizeof(word));
@@ -73,7 +73,7 @@ static uint64_t read_flag_word(const struct transfer *t, int r, uint64_t step)
     return word;
 }
 
-/* Fills a slot of this step. Its readers learn the cost from the first slot of a long message. */
+/* Fills a slot of this step. The first slot of a long message includes the time of filling it. */
 static void transfer_fill_slot(struct transfer *t, uint64_t step, size_t at, size_t len)
 {
     struct shared *b = t->b;
@@ -87,8 +87,8 @@ static void transfer_fill_slot(struct transfer *t, uint64_t step, size_t at, siz
         write_flag_word(t, step, measured ? clock_ns() - since + 1 : 0);
 }
 
-/* Returns the time when rank r's data started to arrive if this call is measured, else 0. With slots the
- * owner of the data decides. Called when rank r has posted the first step. */
+/* Called when rank r has posted the first step. Returns the current time (ns) if this call is measured,
+ * else 0. With slots, the owner of the data decides whether it is measured. */
 static uint64_t begin_measuring(struct transfer *t, int r, uint64_t step)
 {
     if (!is_tuned(t) || t->entered)
@@ -98,9 +98,9 @@ static uint64_t begin_measuring(struct transfer *t, int r, uint64_t step)
     return (slots ? t->filled_ns != 0 : t->decision.measured) ? clock_ns() : 0;
 }
 
-/* The cost of the call. With slots, the first was filled before it was seen here: that time counts if this
- * rank was there already (`waited`); otherwise both proceed at the same time and the slower one counts. Where
- * memory is read, the owner learns late that it may continue. */
+/* Returns the cost of the call in ns. With slots: if this rank waited for the first slot, the time of
+ * filling it is added; otherwise filling and reading overlap and the slower one counts. With direct reads,
+ * HANDSHAKE is added for the owner's wait. */
 static uint64_t compute_call_cost(const struct transfer *t, uint64_t ns, size_t steps, bool waited)
 {
     if (t->reading)
@@ -108,7 +108,7 @@ static uint64_t compute_call_cost(const struct transfer *t, uint64_t ns, size_t 
     return waited ? ns + t->filled_ns : MAX(ns, t->filled_ns * steps);
 }
 
-/* True if the data of all sources is read directly; then there is one step only. */
+/* True if the data of all sources is read directly; the call then has only one step. */
 static bool is_all_read_directly(const struct transfer *t)
 {
     const int sources = t->writer == SHARED_EVERYONE ? t->b->comm->size - 1 : 1;
@@ -121,7 +121,7 @@ static bool is_single_method(const struct transfer *t)
     return !t->reading || is_all_read_directly(t);
 }
 
-/* True if the data of this call moved by the decided method. */
+/* True if the data of this call moved by the method of t->decision. */
 static bool used_decided_method(const struct transfer *t)
 {
     return is_single_method(t) && (t->reading ? t->method : METHOD_SLOTS) == t->decision.method;
@@ -134,7 +134,7 @@ static void report_read(struct transfer *t, uint64_t since, size_t steps, bool w
                              compute_call_cost(t, clock_ns() - since, steps, waited), 1);
 }
 
-/* Where ranks share processors: reports the time of the whole call, at readers and writers alike. */
+/* If ranks share processors, reports the time of the whole call, at readers and writers. */
 static void report_call(struct transfer *t, enum shared_method method)
 {
     if (t->entered && is_tuned(t) && is_single_method(t) && method == t->decision.method)
@@ -142,7 +142,7 @@ static void report_call(struct transfer *t, enum shared_method method)
                              calls_per_sample(t));
 }
 
-/* True if the data of rank r, which has posted the first step, is to be read directly. */
+/* True if rank r, which has posted the first step, offers its data for direct reads; records its address. */
 static bool should_read_directly(struct transfer *t, int r, uint64_t step)
 {
     t->method = shared_get_posted_method(t->b, r, step);
@@ -159,8 +159,8 @@ static bool is_short(const struct transfer *t)
     return t->bytes * (size_t)count_blocks(t) <= SHARED_SMALL;
 }
 
-/* Reports that this rank is done with a step, unless no rank can be waiting for that: after a short step, or
- * with many slots. A rank whose memory is read waits for the report. */
+/* Reports that this rank is done with a step. The report may be delayed if no rank can be waiting: after a
+ * short step, or with many slots. A rank whose memory is read directly does wait. */
 static void transfer_step_done(struct transfer *t, uint64_t step)
 {
     if (is_short(t) || (!t->reading && shared_slot_count(t->b) > SHARED_DEPTH_FEW))
@@ -175,7 +175,7 @@ static void transfer_copy_own(struct transfer *t)
         t->ops->own(t);
 }
 
-/* Writes a part of this rank's data for its only reader. */
+/* Owner's side of a split copy: writes a part of this rank's data into the memory of its only reader. */
 static void transfer_write_part(struct transfer *t, uint64_t step)
 {
     const struct shared *b = t->b;
@@ -209,7 +209,7 @@ static void write_side(struct transfer *t, uint64_t last)
         if (method == METHOD_SPLIT)
             transfer_write_part(t, step);
         shared_wait_readers_done(b, last, t->reader);
-        shared_report_short_step(b, last); /* its steps count too: see SHARED_LAG */
+        shared_report_short_step(b, last); /* the steps of a writer count for SHARED_LAG too */
         report_call(t, method);
         return;
     }
@@ -233,7 +233,7 @@ static void transfer_fetch_block(struct transfer *t, int r)
         t->ops->fetch(t, r);
 }
 
-/* Receives one step of one rank; false if that rank is in another call. */
+/* Receives one step from one rank; false if that rank is in a different call. */
 static bool receive_step(struct transfer *t, int r, uint64_t step, size_t at, size_t len)
 {
     if (t->reading >> r & 1)
@@ -274,7 +274,7 @@ static void read_side(struct transfer *t, uint64_t last)
             split_copy_refuse(b, first);
         shared_report_step(b, last);
         return;
-    } else if (!waited) /* the writer is ahead: fetch its next flag while this one is used */
+    } else if (!waited) /* the writer is ahead: prefetch its next flag */
         __builtin_prefetch(&b->head->rank[first_source].flag[(first + 1) % SHARED_DEPTH]);
     const uint64_t since = begin_measuring(t, first_source, first);
     uint64_t step = first;
@@ -300,7 +300,7 @@ static void read_side(struct transfer *t, uint64_t last)
     report_call(t, t->reading ? t->method : METHOD_SLOTS);
 }
 
-/* Receives from all ranks, which have posted this step. */
+/* Receives the data of all ranks after all have posted this step. */
 static void receive_synchronized_step(struct transfer *t, uint64_t step, size_t at, size_t len)
 {
     const int me = t->b->comm->rank, size = t->b->comm->size;
@@ -316,8 +316,9 @@ static void receive_synchronized_step(struct transfer *t, uint64_t step, size_t 
     }
 }
 
-/* Runs both sides of the call. A rank whose memory is read posts every step like the others, unless all are
- * read: then there is one step. A last synchronisation keeps all ranks until no rank reads any more. */
+/* Runs a call in which every rank reads and writes. A rank whose memory is read posts all steps like the
+ * others, or one step if the data of all ranks is read directly. A final synchronisation ensures that no
+ * rank still reads when the call returns. */
 static void run_both_sides(struct transfer *t, uint64_t last)
 {
     struct shared *b = t->b;
@@ -348,11 +349,12 @@ static void run_both_sides(struct transfer *t, uint64_t last)
         transfer_step_done(t, step);
     }
     transfer_copy_own(
-        t); /* an allgather whose memory is read has its block in place; the time counts anyway */
+        t); /* measured too, although an allgather that is read directly has its own block in place */
     report_read(t, since, (size_t)(last - first + 1), true);
     b->step = last;
     if (last > b->reported && !is_short(t))
-        shared_report_step(b, last); /* before the meeting, which may need the first step's flag */
+        /* before the synchronisation, which may need the flag of the first step */
+        shared_report_step(b, last);
     if (t->reading || method == METHOD_READ) {
         shared_synchronize(b, shared_begin_step(b, 0, SHARED_EVERYONE), METHOD_SLOTS);
         shared_report_step(b, b->step);
@@ -360,7 +362,7 @@ static void run_both_sides(struct transfer *t, uint64_t last)
     report_call(t, t->reading ? t->method : METHOD_SLOTS);
 }
 
-/* The bytes of each block that a step carries; 0 if the call does not fit. */
+/* Returns the bytes of each block that one step moves; 0 if the call does not fit in slots. */
 static size_t step_block_bytes(const struct transfer *t, size_t unit)
 {
     const size_t blocks = (size_t)count_blocks(t);
@@ -388,7 +390,7 @@ bool transfer_run(struct transfer *t, size_t unit)
     t->entered = crowded && t->bytes > SHARED_SHORT ? clock_ns() : 0;
     t->helps &= b->reads && coll_copy_method() != COPY_SLOTS;
     if (crowded && coll_copy_method() != COPY_SPLIT)
-        t->helps = false; /* an owner that helps would take a turn on the processor that its reader needs */
+        t->helps = false; /* a helping owner would occupy the processor that its reader needs */
     if (!t->helps)
         t->target = NULL;
     t->decision = is_tuned(t) ? shared_method_begin(b, t->args->kind, t->bytes, t->helps, calls_per_sample(t))

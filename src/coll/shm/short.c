@@ -1,7 +1,6 @@
-/* short.c: short calls through the shared block, whose data fits a small slot. The general path
- * (shared_transfer.c), for any size, type and number of steps, takes several times as long as the transfer of
- * one cache line. Steps, slots and marks are the same as in the general path, so ranks may take different
- * paths.
+/* short.c: fast path of short calls through the shared block, whose data fits in a slot. The general path
+ * (shared_transfer.c) takes several times as long as the transfer of one cache line. Steps, slots and marks
+ * are the same in both paths, so ranks may use different paths.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/copy.h"
@@ -17,16 +16,16 @@ static inline struct shared_flag *rank_flag(const struct shared *b, int rank, ui
     return &b->head->rank[rank].flag[step % SHARED_DEPTH];
 }
 
-/* Prefetches all lines of a slot before it is written. They were last in the readers' caches, and stores
- * would wait for one after the other. */
+/* Prefetches all lines of a slot before it is written. They were last in the readers' caches; without
+ * prefetches the stores would wait for each line in turn. */
 static inline void slot_prefetch(const char *slot, size_t bytes)
 {
     for (size_t at = 0; bytes > SHARED_INLINE && at < bytes; at += CACHE_LINE)
         cpu_prefetch_write(slot + at);
 }
 
-/* Prefetches the slot that this rank writes next if its next calls are like the last ones, unless readers may
- * still need the slot. */
+/* Prefetches the slot that this rank will write next if the distance between its calls is constant, unless
+ * readers may still use the slot. */
 static inline void prefetch_next_slot(struct shared *b, size_t bytes)
 {
     const uint64_t next = b->slot_step + b->slot_gap;
@@ -35,7 +34,7 @@ static inline void prefetch_next_slot(struct shared *b, size_t bytes)
         slot_prefetch(shared_slot(b, b->comm->rank, next, bytes), bytes);
 }
 
-/* The slot for the `bytes` bytes that this rank sends in the next step. */
+/* Begins a step and returns the slot for the `bytes` bytes that this rank sends in it. */
 static inline char *slot_begin(struct shared *b, int reader, size_t bytes)
 {
     const uint64_t step = shared_begin_step(b, bytes, reader);
@@ -50,13 +49,13 @@ static inline void slot_post(struct shared *b, int reader)
     shared_wake(b, reader);
 }
 
-/* The `bytes` bytes that rank r sends in this step; NULL if it is in another call. */
+/* Returns the data that rank r sends in this step; NULL if rank r is in a different call. */
 static inline const char *slot_wait(struct shared *b, int r, uint64_t step, size_t bytes)
 {
     struct shared_flag *flag = rank_flag(b, r, step);
     const uint64_t word = shared_pack_word(step, METHOD_SLOTS, b->marks);
     if (atomic_load_explicit(&flag->posted, memory_order_acquire) == word) {
-        /* Rank r is ahead: fetch its next flag while this one is used. */
+        /* Rank r is ahead: prefetch its next flag. */
         __builtin_prefetch(rank_flag(b, r, step + 1));
         if (b->comm->size == 2)
             b->safe = MAX(b->safe, step - 1);
@@ -66,9 +65,9 @@ static inline const char *slot_wait(struct shared *b, int r, uint64_t step, size
     return shared_slot(b, r, step, bytes);
 }
 
-/* Sends `bytes` bytes to one reader. A long slot is announced in parts, each when it is written: moving cache
- * lines to this processor takes as long as moving them on to the reader's, and so both go on at once. Where
- * ranks share processors they do not run at once. Only the last part wakes a reader. */
+/* Sends `bytes` bytes to one reader. A long slot is announced in parts, each when it is written, so that
+ * this processor and the reader's processor transfer cache lines in parallel. Not if ranks share
+ * processors, since they do not run in parallel. Only the last part wakes a sleeping reader. */
 static void send_parts(struct shared *b, int reader, const char *from, size_t bytes)
 {
     const uint64_t step = shared_begin_step(b, bytes, reader);
@@ -87,7 +86,7 @@ static void send_parts(struct shared *b, int reader, const char *from, size_t by
     slot_post(b, reader);
 }
 
-/* Copies the parts that rank r announces in this step, until it has posted all of it. Returns their bytes. */
+/* Copies the parts that rank r announces until it has posted the step. Returns the bytes copied. */
 static size_t copy_announced_parts(struct shared *b, int r, uint64_t step, char *to)
 {
     const char *slot = shared_slot(b, r, step, SHARED_SMALL);
@@ -97,7 +96,7 @@ static size_t copy_announced_parts(struct shared *b, int r, uint64_t step, char 
     return have * SHARED_PART;
 }
 
-/* Receives `bytes` bytes of rank r; false if it is in another call. */
+/* Receives `bytes` bytes from rank r; false if rank r is in a different call. */
 static inline bool receive_parts(struct shared *b, int r, uint64_t step, char *to, size_t bytes)
 {
     size_t have = 0;
@@ -114,13 +113,13 @@ static inline char *side_block_address(const struct coll_side *side, int index, 
     return (char *)side->buf + (size_t)index * bytes;
 }
 
-/* The offset of rank r's data in a slot of rank w that has different data for each rank. */
+/* Returns the offset of rank r's data in a slot of rank w that has separate data for each rank. */
 static inline size_t slot_offset(const struct shared *b, int w, int r, size_t bytes)
 {
     return (size_t)(r > w ? r - w - 1 : r - w - 1 + b->comm->size) * bytes;
 }
 
-/* Copies this rank's blocks for the others into its slot, in the order of their places. */
+/* Copies this rank's blocks for the other ranks into its slot, in the order of slot_offset(). */
 static inline void copy_blocks_to_slot(const struct shared *b, const struct coll_side *side, char *slot,
                                        size_t bytes)
 {
@@ -137,7 +136,7 @@ static inline size_t slot_blocks(const struct shared *b, bool each)
     return each ? (size_t)b->comm->size - 1 : 1;
 }
 
-/* The root sends one block for all ranks, or another block for each. */
+/* The root sends one block to all ranks (bcast), or a separate block to each (scatter). */
 static inline void move_from_root(const struct coll_args *a, struct shared *b, size_t bytes, bool each)
 {
     const int me = b->comm->rank, root = a->root, other = 1 - root;
@@ -193,7 +192,7 @@ static void short_gather(const struct coll_args *a, struct shared *b, size_t byt
 }
 
 /* Combines the elements of all ranks from the last to the first, as reductions.c does. `mine`: this rank's
- * elements, not in the result. */
+ * elements, which must not be in the result memory. */
 static void short_combine(const struct coll_args *a, struct shared *b, uint64_t step, const void *mine,
                           size_t bytes)
 {
@@ -234,7 +233,7 @@ static void short_allreduce(const struct coll_args *a, struct shared *b, size_t 
         short_combine(a, b, b->step, a->in_place ? slot : a->send.buf, bytes);
 }
 
-/* Every rank sends one block to all ranks, or another block to each. */
+/* Every rank sends one block to all ranks (allgather), or a separate block to each (alltoall). */
 static inline void move_among_all(const struct coll_args *a, struct shared *b, size_t bytes, bool each)
 {
     const int me = b->comm->rank, size = b->comm->size;
@@ -278,14 +277,14 @@ static void (*const short_of[])(const struct coll_args *, struct shared *, size_
     [COLL_REDUCE] = short_reduce,   [COLL_ALLREDUCE] = short_allreduce,
 };
 
-/* The bytes of a side whose data is contiguous, as in a slot; 0 if it is not. */
+/* Returns the bytes of a side if its data is contiguous, else 0. */
 static inline size_t contiguous_bytes(const struct coll_side *side)
 {
     return side->type && side->type->contiguous ? (size_t)(side->count * side->type->size) : 0;
 }
 
-/* The contiguous bytes of a block of both sides, which both describe this rank's own block unless the call is
- * in place; 0 if they differ. */
+/* Returns the bytes of a block if both sides, which describe this rank's own block, are contiguous and
+ * equal in size, else 0. In place, only `many` is valid. */
 static inline size_t contiguous_bytes_both(const struct coll_args *a, const struct coll_side *many,
                                            const struct coll_side *one)
 {
@@ -293,7 +292,7 @@ static inline size_t contiguous_bytes_both(const struct coll_args *a, const stru
     return a->in_place || contiguous_bytes(one) == bytes ? bytes : 0;
 }
 
-/* The bytes of a block as this rank describes it; 0 if this file does not handle the call. */
+/* Returns the bytes of a block as this rank describes it; 0 if this file does not support the call. */
 static inline size_t short_block_bytes(const struct coll_args *a, const struct shared *b)
 {
     const bool root = a->root == b->comm->rank;
@@ -307,13 +306,14 @@ static inline size_t short_block_bytes(const struct coll_args *a, const struct s
     case COLL_ALLGATHER:
     case COLL_ALLTOALL:
         return contiguous_bytes_both(a, &a->recv, &a->send);
-    default: /* of a reduction whose operator has a loop for the type */
+    default: /* reductions: only predefined operators on predefined types */
         return a->op->handle && a->send.type->obj.predefined ? contiguous_bytes(&a->send) : 0;
     }
 }
 
-/* The size limit (plus 1) up to which this communicator uses its shared block, among the sizes that fit a
- * slot and always go through one. The choice depends on nothing else that may change. */
+/* Returns 1 + the largest size for which this communicator uses short calls: sizes that fit in a slot,
+ * always use slots, and for which the rules select the shared block. Depends only on inputs that do not
+ * change. */
 static __attribute__((noinline, cold)) uint16_t compute_short_limit(const struct coll_state *state,
                                                                     enum coll_kind kind)
 {
@@ -339,7 +339,7 @@ static bool run_short(const struct coll_args *args, struct coll_state *state, in
     if (unlikely(state->short_limit[kind] == 0))
         state->short_limit[kind] = compute_short_limit(state, kind);
     const size_t bytes = kind == COLL_BARRIER ? 0 : short_block_bytes(args, b);
-    /* One comparison excludes 0 bytes and too many bytes; a barrier always has 0. */
+    /* One unsigned comparison excludes 0 bytes and sizes above the limit; a barrier always has 0 bytes. */
     if (bytes - (kind != COLL_BARRIER) >= state->short_limit[kind] - 1u)
         return false;
     counter_add(&shared_runs, 1);

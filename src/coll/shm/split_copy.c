@@ -1,4 +1,5 @@
-/* split_copy.c: both sides of a contribution that is read by one rank and written by its owner at once.
+/* split_copy.c: split copies: the reader reads one part of a contribution while its owner writes the other
+ * part.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/shm/split_copy.h"
@@ -9,7 +10,7 @@ static COUNTER(
     helped, "coll_owner_copies",
     "Pieces of collectives copied by the rank that owns the data, while the receiving rank copied the rest.");
 
-#define FAILED ((uint64_t)1 << 63) /* in `wrote`: the owner cannot write, so the reader reads the rest */
+#define FAILED ((uint64_t)1 << 63) /* flag in `wrote`: the owner failed; the reader reads the rest */
 
 _Static_assert((SPLIT_MAX + SPLIT_CRUMB) * SPLIT_UNIT <= SHARED_SCRATCH, "a piece fits scratch memory");
 
@@ -18,7 +19,7 @@ static struct shared_rank *get_shared_rank(const struct shared *b, int rank)
     return &b->head->rank[rank];
 }
 
-/* Claims a piece with `take`; false if nothing is left. */
+/* Claims a piece with `take` (split_front or split_back); false if nothing is left. */
 static bool split_claim_piece(_Atomic uint64_t *word, struct split_piece (*take)(struct split *c),
                               struct split_piece *got)
 {
@@ -48,7 +49,7 @@ void split_copy_begin(struct shared *b, size_t bytes)
     atomic_store_explicit(&me->claims, split_pack(all), memory_order_relaxed);
 }
 
-/* Copies one piece into the reader's memory. */
+/* Owner: copies one piece into the memory of the reader. */
 static int piece_copy(struct shared *b, const struct split_copy *h, const struct shared_rank *it,
                       struct split_piece c)
 {
@@ -91,7 +92,7 @@ void split_copy_accept(struct shared *b, uint64_t step, void *to, const void *mi
     shared_accept(b, step);
 }
 
-/* Waits for the pieces that an owner has claimed, in units. */
+/* Argument of a wait for the units that an owner has claimed. */
 struct owner_part {
     const struct shared_rank *owner;
     uint32_t units;
@@ -104,8 +105,8 @@ static bool all_written(void *arg)
     return (uint32_t)wrote == w->units || wrote >= FAILED;
 }
 
-/* Claims all units that are left, and waits for the units that the owner has claimed. Returns the number of
- * units that the owner claimed and could not write: the first ones. */
+/* Claims all remaining units, and waits for the units that the owner has claimed. Returns the number of
+ * units that the owner claimed but could not write; they are the first ones after the reader's pieces. */
 static uint32_t close_claims(struct shared *b, struct shared_rank *owner, uint32_t all)
 {
     struct split_piece c;
@@ -124,7 +125,7 @@ int split_copy_read(struct shared *b, int r, uint64_t from, char *to, size_t byt
     struct shared_rank *owner = get_shared_rank(b, r);
     const uint32_t all = split_units(bytes);
     struct split_piece c = {0};
-    uint32_t end = 0, left = 0; /* units */
+    uint32_t end = 0, left = 0; /* in units */
     int rc = 0;
     while (!rc &&
            (split_claim_piece(&owner->claims, split_front, &c) || (left = close_claims(b, owner, all)) > 0)) {

@@ -1,8 +1,7 @@
-/* split_pieces.h: one contribution that two ranks move together: who takes it reads pieces from the front,
- * and who owns it writes pieces from the back, until they meet. Each claims a piece before it moves it, so
- * that no byte is moved twice and none is left out, however fast either is, also when one of them does not
- * run at all. Pure: a word in, a word out; split_copy.c changes the word in shared memory by compare and
- * swap.
+/* split_pieces.h: divides a contribution between two ranks that copy it: the reader reads pieces from the
+ * front, the owner writes pieces from the back. Each rank claims a piece before copying it, so that every
+ * byte is copied exactly once at any speed of the ranks, even if one of them does not run. Pure functions on
+ * one word; split_copy.c updates the word in shared memory by compare and swap.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_SHM_SPLIT_PIECES_H
@@ -13,9 +12,9 @@
 #include <stdint.h>
 
 #define SPLIT_UNIT  4096 /* bytes; the last unit of a contribution may be shorter */
-#define SPLIT_MIN   4    /* fewest units of a piece: a system call takes as long as copying a few */
-#define SPLIT_MAX   30   /* most units of a piece: the other rank may wait for its end */
-#define SPLIT_CRUMB 2    /* a rest of fewer units is added to the last piece */
+#define SPLIT_MIN   4    /* minimum units of a piece: a system call takes as long as copying a few units */
+#define SPLIT_MAX   30   /* limit of units of a piece: the other rank may have to wait for its end */
+#define SPLIT_CRUMB 2    /* a remainder of fewer units is added to the last piece */
 
 /* Units 0 .. front - 1 are claimed by the reader, units back .. all - 1 by the owner. */
 struct split {
@@ -23,7 +22,7 @@ struct split {
 };
 
 struct split_piece {
-    uint32_t first, count; /* units; count 0: nothing is left */
+    uint32_t first, count; /* first unit, number of units; count 0: nothing is left */
 };
 
 static inline uint64_t split_pack(struct split c)
@@ -41,7 +40,7 @@ static inline uint32_t split_units(size_t bytes)
     return (uint32_t)((bytes + SPLIT_UNIT - 1) / SPLIT_UNIT);
 }
 
-/* The size of the next piece: half of the rest, so that both ranks finish at about the same time. */
+/* Returns the units of the next piece: half of the rest, so that both ranks finish together. */
 static inline uint32_t split_piece(struct split c)
 {
     const uint32_t left = c.back - c.front;

@@ -1,7 +1,7 @@
 /* step_flags.c: posts flags, synchronises and waits in a shared block. Flags are written with release and
- * read with acquire. The rank that ends the wait of another rank wakes it. In a synchronisation this is the
- * last rank to arrive, which finds the flags of all others (of two ranks that arrive together at least one
- * does, since both order their post before their poll).
+ * read with acquire. The rank that fulfils the condition of a waiting rank wakes it. In a synchronisation
+ * this is the last rank to arrive, which sees the flags of all other ranks. If two ranks arrive at the same
+ * time, at least one sees all flags, since both order their post before their poll.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -9,9 +9,9 @@
 #include "base/cpu.h"
 #include "coll/shm/block.h"
 
-/* Polls of a flag between two rounds of progress, if no other rank needs this processor. */
+/* Polls of a flag before the first call of progress, if this rank has its own processor. */
 #define SPINS       200
-#define SPINS_LATER 2 /* polls between later rounds of progress, which handle messages of other ranks */
+#define SPINS_LATER 2 /* polls between later calls of progress, which handle messages of other ranks */
 
 struct wait {
     struct shared *b;
@@ -33,7 +33,7 @@ static void flag_describe(uint64_t what, int rank, char *out, size_t size)
              root, bytes);
 }
 
-/* Records a rank that is in another call. `differs`: the bits in which the marks differ. */
+/* Records a rank that is in a different call. `differs`: the bits in which the marks differ. */
 static __attribute__((noinline, cold)) void record_mismatched_rank(struct shared *b, int rank,
                                                                    uint64_t differs)
 {
@@ -46,16 +46,16 @@ static __attribute__((noinline, cold)) void record_mismatched_rank(struct shared
     b->mismatched_call = atomic_load_explicit(earlier ? &it->before : &it->what, memory_order_relaxed);
 }
 
-/* Builds the error for calls that do not match. After calls of one step each the flags are in order and the
- * communicator can be used further; after longer ones the ranks are out of step, which the standard permits
- * after an error. */
+/* Builds the error for calls that do not match. If each call has one step, the communicator remains
+ * usable. After longer calls the step numbers of the ranks differ, which the standard permits after an
+ * error. */
 int shared_mismatch(struct shared *b)
 {
     char mine[96], other[96];
     const uint64_t before = atomic_load_explicit(&b->head->rank[b->comm->rank].before, memory_order_relaxed);
     flag_describe(b->mismatch_is_earlier ? before : b->what, b->comm->rank, mine, sizeof(mine));
     flag_describe(b->mismatched_call, b->mismatched_rank - 1, other, sizeof(other));
-    /* The error is reported: a rank that is about to sleep need not end the job for it. */
+    /* The error has been returned: mismatch_check_all() must not end the job for it. */
     b->comm->coll->past[FORM_BLOCKING][(b->comm->coll_sequence[FORM_BLOCKING] - 1 - b->mismatch_is_earlier) %
                                        COLL_PAST] = COLL_KIND_REPORTED;
     b->mismatched_rank = 0;
@@ -74,8 +74,7 @@ bool shared_has_posted(const struct shared *b, int rank, uint64_t step)
            SHARED_WORD_BITS >= step;
 }
 
-/* True if the flag of this step was posted. Flags of other steps hold other numbers; zero means never
- * used. */
+/* True if the rank has posted this step or a later one. Records a mismatch if the marks differ. */
 static bool flag_has_arrived(struct shared *b, int rank, uint64_t step)
 {
     const uint64_t flag =
@@ -138,15 +137,14 @@ void shared_wait_until(struct shared *b, bool (*ready)(void *), void *w)
                 net_wait_end(net, &waiter);
                 return;
             }
-            if (i < SPINS / 2) /* on some processors the hint costs as much as a step */
+            if (i < SPINS / 2) /* on some processors the pause instruction takes as long as a step */
                 cpu_relax();
         }
         net_wait_step(net, &waiter);
     }
 }
 
-/* Reads the `done` words of the others. They are often beyond the requested step, so that later steps need no
- * read. */
+/* Reads the `done` words of other ranks. They are often ahead, which saves later reads. */
 static void flag_read_progress(struct shared *b, int reader)
 {
     for (int r = 0; r < b->comm->size; r++)
@@ -155,9 +153,8 @@ static void flag_read_progress(struct shared *b, int reader)
     b->safe = MAX(b->safe, slots_min_reported(b->seen, b->comm->size, b->comm->rank));
 }
 
-/* Waits for readers. A rank that waits here has read everything of the earlier steps and must report that,
- * since the ranks that it waits for may wait for it: a long call that only sends goes through all flags
- * without reporting. */
+/* Waits for readers. This rank has read all data of earlier steps and must report that first, since the
+ * awaited ranks may wait for this report: a long call that only sends uses all flags without reporting. */
 static void wait_for_readers(struct wait *w, bool (*ready)(void *))
 {
     struct shared *b = w->b;
@@ -188,7 +185,7 @@ static bool has_accepted_or_reported(void *arg)
 bool shared_wait_accepted(struct shared *b, int reader, uint64_t step)
 {
     struct wait w = {.b = b, .step = step, .next = reader};
-    /* Orders the post before the load of `accept`: see split_copy_refuse. */
+    /* Orders the post before the load of `accept`; pairs with the fence in split_copy_refuse(). */
     atomic_thread_fence(memory_order_seq_cst);
     if (!has_accepted_or_reported(&w))
         wait_for_readers(&w, has_accepted_or_reported);
@@ -202,13 +199,13 @@ bool shared_wait(struct shared *b, int rank, uint64_t step)
         shared_wait_until(b, has_next_arrived, &w);
     if (unlikely(b->mismatched_rank))
         return false;
-    if (b->comm->size == 2) /* the only other rank has begun this step */
+    if (b->comm->size == 2) /* the other rank has begun this step, so it is done with the previous one */
         b->safe = MAX(b->safe, step - 1);
     return true;
 }
 
 struct part_wait {
-    struct wait w; /* first */
+    struct wait w; /* first member */
     uint64_t have, parts;
 };
 
@@ -233,9 +230,8 @@ uint64_t shared_wait_part(struct shared *b, int rank, uint64_t step, uint64_t ha
     return p.parts;
 }
 
-/* Wakes ranks that wait until this one is done with a step. That is rare, so one word is nonzero if any rank
- * waits. The waiting rank need not be the writer of this step (it may be in a later call), so all are
- * woken. */
+/* Wakes ranks that wait for a report of this rank (`done`, `accept` or `devices`). Such waits are rare:
+ * `waiting` counts the waiting ranks. All ranks are woken, since the waiting rank may be in another call. */
 static void flags_wake_waiters(struct shared *b)
 {
     net_fence_before_sleep_check(b->comm->proc->net);
@@ -243,9 +239,9 @@ static void flags_wake_waiters(struct shared *b)
         shared_wake(b, SHARED_EVERYONE);
 }
 
-/* Prefetches this rank's next flag for writing. Ranks that arrive last at a synchronisation leave it first,
- * and one of them may be polling that flag already. Then its line must come back before it can be written,
- * which takes as long as returning to the program and being called again. */
+/* Prefetches this rank's next flag for writing. Ranks that arrive last at a synchronisation leave it
+ * first, and may already poll that flag. Its cache line must then be transferred back before it can be
+ * written, which takes as long as the return to the program and the next call. */
 static inline void prefetch_next_flag(const struct shared *b, uint64_t step)
 {
     const struct shared_flag *flag = &b->head->rank[b->comm->rank].flag[step % SHARED_DEPTH];
@@ -253,16 +249,16 @@ static inline void prefetch_next_flag(const struct shared *b, uint64_t step)
     cpu_prefetch_write((const char *)flag + CACHE_LINE);
 }
 
-/* True if the previous call was a barrier too. */
+/* Predicts that the next call is a barrier: the current and the previous call are barriers. */
 static inline bool is_next_barrier(const struct shared *b)
 {
     return b->what == b->before && shared_is_barrier(b->what);
 }
 
-/* Orders the post before the poll. Of the last two of several ranks at least one must find the other's flag,
- * because a third rank may sleep. If there are two ranks, the last one would leave one transfer of a cache
- * line before the other and poll the flag that the other is about to write; the full fence makes it wait
- * until its own flag is written. If the next call is a barrier again, leaving early takes less time. */
+/* Orders this rank's post before its poll. With three or more ranks, at least one of the last two must see
+ * the other's flag, because a third rank may sleep. With two ranks, the full fence also delays the last
+ * rank until its flag is written: otherwise it would leave early and, in the next call, poll a flag that
+ * the other rank is about to write. If the next call is a barrier, leaving early is faster. */
 static inline void order_post_and_poll(const struct shared *b)
 {
     if (b->comm->size == 2 && is_next_barrier(b))
@@ -271,10 +267,9 @@ static inline void order_post_and_poll(const struct shared *b)
         atomic_thread_fence(memory_order_seq_cst);
 }
 
-/* Called by the rank that arrived last. Yields where ranks share processors: it has done what the others wait
- * for, and would have to wait for one of them in the next call, if that is like the one after the previous
- * barrier. A call in which all ranks synchronise ends earlier if this rank continues: the others arrive later
- * there. */
+/* Called by the rank that arrived last. If ranks share processors, it yields: the other ranks can
+ * continue, and this rank would wait for one of them in a following rooted call (as after the previous
+ * barrier). Before a call in which all ranks synchronise, it is faster to continue. */
 static inline void yield_after_last_arrival(const struct shared *b)
 {
     struct net *net = b->comm->proc->net;
@@ -296,7 +291,7 @@ bool shared_synchronize(struct shared *b, uint64_t step, enum shared_method meth
     }
     if (unlikely(b->mismatched_rank))
         return false;
-    b->safe = step - 1; /* a rank that has begun a step of all ranks is done with the steps before */
+    b->safe = step - 1; /* all ranks have begun this step, so all are done with the previous one */
     return true;
 }
 
@@ -307,8 +302,8 @@ void shared_report_step(struct shared *b, uint64_t step)
     flags_wake_waiters(b);
 }
 
-/* Bits of history. No rank is farther ahead than half of them when it reports, so that no bit is shifted out
- * that another rank still reads. */
+/* Bits of history in shared_rank.devices. When a rank reports, it is at most half of them ahead of the
+ * others, so that no bit that another rank still needs is shifted out. */
 #define DEVICE_HISTORY 16
 #define DEVICE_LEAD    7
 

@@ -1,5 +1,5 @@
 /* ib.h: the state of the InfiniBand and RoCE transport of a process, of its connections, and of their further rails. Each module
- * (a folder) has one header with its functions; a module calls only modules that stand before it:
+ * (a folder) has one header with its functions; a module calls only modules above it in this list:
  *
  *   device       adapters, ports, registered memory        policy  pure machines, used by all
  *   queue        queue pairs and shared receive queues
@@ -11,7 +11,7 @@
  *   multicast    multicast packets
  *   transport    start, end, poll, sleep; the table of operations
  *
- * Events go up through the tables of events.h. wire.h has the format of messages.
+ * Events are reported upwards through the tables of events.h. wire.h has the format of messages.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_IB_H
@@ -46,7 +46,7 @@ struct ib_allotment;
 struct ib_spread;
 
 enum { IB_POLL_BATCH = 16 };
-#define IB_LISTEN 64   /* polls between two checks for HELLOs on adapters without connections */
+#define IB_LISTEN 64   /* on adapters without connections, HELLOs are polled for once in IB_LISTEN polls */
 #define IB_PULSE  3000 /* ms between two probes of silent peers */
 
 /* ---- the further rails of a connection (rails/) ---- */
@@ -56,10 +56,11 @@ struct ib_pair {
     struct ib_lane lane;
     struct joint joint;
     uint8_t mine, yours; /* rail of this process, rail of the peer */
-    bool resting; /* the pair has failed: not joined again until the next pulse, or until a port comes up */
+    bool resting;        /* the pair has failed: no new attempt before the next pulse or port event */
 };
 
-/* Pair 0 is the queue pair of the connection that carries RDMA writes and reads without further rails. */
+/* The pairs of rails of a connection. Pair 0 is the queue pair of the primary rail, which carries all RDMA
+ * writes and reads until further rails are connected. */
 struct ib_pairs {
     uint32_t count; /* 0: the peer has not sent its list of rails yet */
     uint32_t up;    /* bit set of the pairs that transfers may use */
@@ -69,20 +70,20 @@ struct ib_pairs {
     double weight[RAILS_MAX];       /* even and weighted striping */
     struct adapt adapt;
     struct ib_spread *spread; /* NULL: frames stay on the primary rail */
-    bool rejoining;           /* the pairs are dropped because the connection is opened again */
+    bool rejoining;           /* the pairs are dropped because the connection is being reopened */
     bool rings;               /* slots of the peer's ring may be written over any pair */
-    uint16_t frames; /* receive buffers of each pair at the peer; 0: the peer takes no frames over pairs */
-    uint32_t owing;  /* bit set of the pairs whose credits found no room in the send queue */
+    uint16_t frames;          /* receive buffers of each pair at the peer; 0: pairs carry no frames */
+    uint32_t owing; /* bit set of pairs that must return credits as soon as their send queue has room */
     struct list under_way; /* struct ib_striped: transfers that have not ended */
     void *allot_peer;      /* state of the allotment policy for this peer; NULL: none */
 };
 
 /* ---- a connection to one peer ---- */
 
-/* The paths that a connection may take: a rail at each end, both on one network. */
+/* The paths that a connection may use: a rail at each end, both on one network. */
 struct ib_paths {
-    uint32_t peer_up;                 /* bit set of the peer's rails whose ports were up in its last report */
-    uint8_t count, peer_rails, at;    /* at: index of the present path */
+    uint32_t peer_up;                 /* bit set of the peer's rails whose ports it last reported up */
+    uint8_t count, peer_rails, at;    /* at: index of the current path */
     uint8_t next;                     /* path of the next connection generation; RAIL_NONE: not chosen yet */
     struct pair path[PAIR_PATHS_MAX]; /* a: rail of this process, b: rail of the peer */
     struct ib_rail_info peer[IB_RAILS_MAX];
@@ -92,7 +93,7 @@ enum ib_ring_state { IB_RING_NONE, IB_RING_USED, IB_RING_LEAVING };
 
 struct ib_endpoint {
     struct ib *ib;
-    struct peer *peer; /* NULL: the guest has disconnected; the next peer takes the endpoint */
+    struct peer *peer; /* NULL: the guest has disconnected; the endpoint is reused for the next peer */
     struct conn conn;
     struct traffic traffic; /* whether frames may be sent, and over which rails */
     uint8_t primary;        /* rail of this process that carries the connection */
@@ -104,7 +105,7 @@ struct ib_endpoint {
 
     /* Owner: channel. The ring that this process writes and the peer polls. */
     bool tx_on;
-    bool tx_by_imm; /* the peer's adapter may place the last byte early: an immediate announces each frame */
+    bool tx_by_imm; /* an immediate announces each frame: the adapter may place the last byte early */
     struct ring_tx tx;
     struct ib_buffer *tx_mirror;
     uint64_t tx_address;
@@ -112,21 +113,21 @@ struct ib_endpoint {
     size_t tx_frame_max;               /* largest payload of a frame in the ring */
     struct ibv_send_wr tx_work;        /* prefilled write request: only addresses and length change */
     struct ibv_sge tx_piece;
-    /* The ring that this process polls. */
+    /* Owner: channel. The ring that the peer writes and this process polls. */
     enum ib_ring_state rx_state;
     struct ring_rx rx;
     struct ib_buffer *rx_memory;
-    uint32_t rx_traffic;   /* the polling set's count of frames */
-    uint32_t rx_announced; /* frames whose immediate has arrived, if immediates announce frames */
-    bool peer_bell_set;    /* the peer's bell was set, and the peer has sent nothing since */
-    struct list held; /* messages that arrived through a queue pair before their turn, by sequence number */
-    uint64_t used;    /* ib->tick of the last message: the connection idle longest is closed first */
-    struct ib_buffer *bell; /* word that the peer sets before it sleeps: the next frame must wake the peer */
-    uint64_t peer_bell;     /* address of that word at the peer */
+    uint32_t rx_traffic;    /* frames that the polling set (pollset.h) counted for this peer */
+    uint32_t rx_announced;  /* frames announced by immediates and not delivered yet */
+    bool peer_bell_set;     /* the peer's bell was set, and the peer has sent nothing since */
+    struct list held;       /* early messages from queue pairs, by sequence number */
+    uint64_t used;          /* ib->tick of the last message: the connection idle longest is closed first */
+    struct ib_buffer *bell; /* word that the peer sets before it sleeps: the next frame must wake it */
+    uint64_t peer_bell;     /* address of this process's word at the peer */
     uint32_t peer_bell_key;
     uint32_t control_pending; /* bit set of the control messages to send, by enum ib_type */
     struct list control_link; /* in ib->control_waiting while control messages wait for room */
-    uint32_t final_markers;   /* markers under way: each ends a queue pair after CLOSE or AGREE */
+    uint32_t final_markers;   /* markers in flight, each after a CLOSE or AGREE */
     /* Between reserve and commit. */
     struct ib_lane *reserved_lane;
     struct ib_buffer *reserved; /* NULL: the frame is built in the ring */
@@ -137,39 +138,39 @@ struct ib_endpoint {
     struct ib_xrc_row *xrc_target; /* owner: queue; target of the peer's initiator */
 
     /* Owner: connection. */
-    struct ib_paths *paths;    /* NULL: a guest; a failure of its connection ends the job */
+    struct ib_paths *paths;    /* NULL: a guest; if its connection fails the job ends */
     bool has_several_rails;    /* this process or the peer has more than one rail */
     struct list opening_link;  /* in ib->opening while a HELLO awaits its answer */
     uint64_t deadline;         /* when the HELLO is sent again, in ns */
-    uint64_t opening_since;    /* when the first HELLO without answer was sent, in ns */
+    uint64_t opening_since;    /* when the first unanswered HELLO was sent, in ns */
     struct ib_address address; /* port of the peer */
     struct ib_address alternate;
     struct ibv_ah *ah;
     struct leave leave;
 
-    struct ib_pairs *pairs; /* owner: rails; NULL: no transfer or frame has needed further rails */
-    uint32_t ops;           /* owner: rendezvous; puts and gets under way */
+    struct ib_pairs *pairs; /* owner: rails; NULL: further rails were not needed yet */
+    uint32_t ops;           /* owner: rendezvous; puts and gets in flight */
 
     /* Owner: failover (docs/failover.md). */
-    struct list unacknowledged; /* frames that may not have arrived before the failure, by sequence number */
+    struct list unacknowledged;      /* frames that may have been lost in the failure, by sequence number */
     struct list unacknowledged_rdma; /* struct ib_unacknowledged: transfers that may not have been executed */
     struct ib_write_status query, answer; /* bodies of the next IB_QUERY and IB_ANSWER */
-    uint64_t failed_since;                /* when the connection failed, in ns; 0: it works */
-    bool switched_port;      /* the connection left its first path because a port of this process went down */
-    uint8_t failed_attempts; /* connections in a row that failed before anything was sent */
-    bool suspected;          /* the launcher was notified that the peer does not answer */
-    enum ibv_wc_status status; /* failure that the adapter reported; success: the peer never answered */
+    uint64_t failed_since;                /* when the connection failed, in ns; 0: it has not failed */
+    bool switched_port;        /* the connection uses another path because a port of this process went down */
+    uint8_t failed_attempts;   /* consecutive connections that failed before anything was sent */
+    bool suspected;            /* the launcher was notified that the peer does not answer */
+    enum ibv_wc_status status; /* reported by the adapter; IBV_WC_SUCCESS: the peer never answered */
 };
 
 /* ---- the transport ---- */
 
-/* A queue pair for HELLO datagrams, on each rail. */
+/* A UD queue pair for HELLO datagrams; each rail has one. */
 struct ib_ud {
     struct ibv_qp *qp;
-    int depth, sends; /* room of the send queue in HELLOs, and HELLOs in the send queue */
+    int depth, sends; /* capacity of the send queue, and HELLOs in it */
 };
 
-/* A barrier that the fabric performs. */
+/* A barrier that the network performs. */
 struct ib_barrier {
     struct transport_barrier base;
     const struct verbs *verbs;
@@ -190,14 +191,14 @@ struct ib {
     struct transport base;
     const struct ib_events *events;
     const struct ib_message *messages; /* by type */
-    /* Members that every poll or send uses stand together. */
+    /* The following members are used by every poll or send and share cache lines. */
     uint64_t tick;                  /* number of polls so far */
     struct ib_endpoint **endpoints; /* by id */
     struct list opening;            /* connections whose HELLO awaits an answer */
     struct list control_waiting;    /* connections whose control messages wait for room */
     uint32_t nadapters, nrails;
     uint32_t elsewhere;    /* connections and stripes on adapters other than the first */
-    _Atomic int attention; /* poll has rarer work to do (poll.c) */
+    _Atomic int attention; /* poll has other work than completions and rings (poll.c) */
     uint32_t inline_max;
     uint32_t lanes;
     bool rings_idle;                             /* the last poll found nothing in the rings */
@@ -209,7 +210,7 @@ struct ib {
     struct ib_rail rails[IB_RAILS_MAX]; /* 0: `device` */
     struct ib_rail *alternate; /* rail to which connections migrate when the primary port fails; NULL: none */
     bool stripes_blocked;      /* a stripe waits for room in a send queue */
-    uint64_t completions_ns;   /* when the present completions were polled; 0: the clock was not read yet */
+    uint64_t completions_ns;   /* when the current completions were polled; 0: the clock was not read yet */
     struct stripe_rules stripe_rules;
     uint64_t stripe_from;             /* bytes: longer puts and gets may use further rails */
     const struct ib_allotment *allot; /* NULL: a transfer uses all rails */
@@ -237,8 +238,8 @@ struct ib {
     size_t ring_frame_max;   /* largest frame in a ring, with its head */
     _Atomic int ports;       /* a port went down or came up */
     _Atomic int pulse;       /* silent peers must be probed */
-    _Atomic int fatal_event; /* event that ended the adapter, plus one; 0: none */
-    bool failures;           /* a connection has failed */
+    _Atomic int fatal_event; /* ibv_event_type + 1 of the event that ended the adapter; 0: none */
+    bool failures;           /* at least one connection has failed */
     bool pair_failures;      /* a pair of rails has failed */
     uint64_t job;            /* hash of the job's name: datagrams of other jobs are dropped */
     uint64_t next_timer;     /* earliest deadline of a HELLO, in ns */

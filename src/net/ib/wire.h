@@ -1,4 +1,4 @@
-/* wire.h: the format of the messages between two processes.
+/* wire.h: the format of the InfiniBand messages between two processes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_WIRE_H
@@ -10,7 +10,7 @@
 #include "net/rails/rail.h"
 #include "net/transport.h"
 
-#define IB_GRH_BYTES 40 /* before the data of a datagram */
+#define IB_GRH_BYTES 40 /* global routing header before the data of a datagram */
 
 #define IB_COPY 256 /* largest message in bytes that is sent inline */
 
@@ -18,33 +18,33 @@
 
 enum ib_type {
     IB_FRAME,        /* frame of the layer above; takes a credit or a ring slot */
-    IB_CREDIT,       /* only credits; unordered */
+    IB_CREDIT,       /* returns credits only; unordered */
     IB_WAKE,         /* the receiver must poll its rings; unordered */
-    IB_QUERY,        /* struct ib_write_status: has the receiver seen the end of that write? unordered */
+    IB_QUERY,        /* struct ib_write_status: has the receiver seen that write's last byte? unordered */
     IB_ANSWER,       /* struct ib_write_status: the answer to IB_QUERY; unordered */
-    IB_WRITE,        /* struct ib_redo_write: a silent write that the receiver executes itself; unordered */
-    IB_WRITTEN,      /* the write of IB_WRITE was executed, or its memory was released before; unordered */
-    IB_LEAVE,        /* struct ib_leave: the sender needs nothing more and ends soon; unordered */
+    IB_WRITE,        /* struct ib_redo_write: a silent write for the receiver to execute itself; unordered */
+    IB_WRITTEN,      /* the write of IB_WRITE was executed, or its memory was released; unordered */
+    IB_LEAVE,        /* struct ib_leave: the sender needs no more messages and ends soon; unordered */
     IB_RING_ON,      /* struct ib_ring_on: the receiver may write frames into this ring */
     IB_RING_OFF,     /* the receiver must write no more frames into the ring */
     IB_RING_STOPPED, /* the sender writes no more frames into the ring */
     IB_RAILS,        /* struct ib_rails_message: the sender's rails and its ends of the pairs (pairs.c) */
     IB_RESERVE,      /* struct ib_reserve_message: reservations of rails (lab/mechanisms/rails) */
-    IB_CLOSE,        /* conn.h, as the next two */
+    IB_CLOSE,        /* see policy/conn.h for CLOSE, AGREE and KEEP */
     IB_AGREE,
     IB_KEEP,
-    IB_NOTHING, /* takes the place of a lost message that the next connection does not need */
+    IB_NOTHING, /* replaces a lost message that the next connection generation does not need */
     IB_TYPES
 };
 #define IB_UNORDERED                                                                       \
     (1u << IB_CREDIT | 1u << IB_WAKE | 1u << IB_QUERY | 1u << IB_ANSWER | 1u << IB_WRITE | \
      1u << IB_WRITTEN | 1u << IB_LEAVE)
 #define IB_ANSWERS (1u << IB_ANSWER | 1u << IB_WRITTEN)
-#define IB_FINAL   (1u << IB_CLOSE | 1u << IB_AGREE) /* the last message of a side */
+#define IB_FINAL   (1u << IB_CLOSE | 1u << IB_AGREE) /* a side sends no message after these */
 
 /* Values of ib_head.flags. */
 #define IB_WAITED 1 /* the frame had to wait for a credit */
-#define IB_PAIRED 2 /* the message uses a further rail: credits[0] belong to that pair of rails */
+#define IB_PAIRED 2 /* credits[0] belongs to the further rail that carries the message */
 
 /* Precedes every message. All types but unordered ones count in `seq` (PSN in [Liu04 6.2.5]), by which the receiver puts the
  * channels of a connection in order. Every message returns credits. */
@@ -69,7 +69,7 @@ struct ib_ring_on {
     uint32_t slots, slot_size;
 };
 
-/* The state of a write whose receiver polls the last byte (net_fate). */
+/* Query and answer about a write of which the receiver polls the last byte (enum net_fate). */
 struct ib_write_status {
     uint64_t number;
     uint64_t seen;
@@ -114,7 +114,7 @@ struct ib_rails_message {
     struct ib_pair_info pair[RAILS_MAX];
 };
 
-/* The body of IB_RESERVE: frames of the reservation protocol; frames without room go with the next message. */
+/* The body of IB_RESERVE: frames of the reservation protocol, as many as fit. */
 #define IB_RESERVE_MOST        8
 #define IB_RESERVE_FRAME_BYTES 20
 struct ib_reserve_message {
@@ -136,18 +136,18 @@ struct ib_hello {
     uint32_t version;
     uint64_t job, to_job; /* jobs of the sender and of the receiver */
     uint32_t from, to;    /* ranks in these jobs */
-    uint32_t mine, yours; /* conn.h */
+    uint32_t mine, yours; /* connection generations; see policy/conn.h */
     uint32_t lanes;
     uint32_t receive;                      /* enum ib_receive */
-    uint32_t qpn[IB_LANES], psn[IB_LANES]; /* with XRC `qpn` is the immediate of messages to the sender */
+    uint32_t qpn[IB_LANES], psn[IB_LANES]; /* with XRC qpn is the immediate of messages to the sender */
     struct ib_hello_xrc xrc;
     uint32_t posted[IB_LANES]; /* initial credits of the receiver */
     uint32_t scheme;           /* enum credit_scheme, the same at both ends */
     uint32_t rd_atomic;
     uint64_t bell; /* word in the sender's memory that the receiver sets before it sleeps */
     uint32_t bell_key;
-    uint32_t ready;       /* conn_ready */
-    uint32_t ring_by_imm; /* an immediate must announce each frame in the sender's ring */
+    uint32_t ready;       /* conn_ready() */
+    uint32_t ring_by_imm; /* the peer must announce each frame in the sender's ring by an immediate */
     uint16_t expected; /* next sequence number that the sender expects; all messages before it have arrived */
     uint8_t rail;      /* rail of the sender's queue pairs */
     uint8_t adapter;   /* index of the sender's keys in a net_key */

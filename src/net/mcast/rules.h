@@ -1,5 +1,5 @@
-/* rules.h: what both ends of a reliable multicast share: packet numbers, acknowledgements, settings [Liu04 7.2, 7.3].
- * The caller passes the time, in any unit; no clock is read here.
+/* rules.h: definitions that both ends of a reliable multicast share: packet numbers, acknowledgements,
+ * settings [Liu04 7.2, 7.3]. The caller passes the time in ns; no clock is read here.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_MCAST_RULES_H
@@ -10,7 +10,7 @@
 
 #define MCAST_NEVER UINT64_MAX
 #define MCAST_SPAN \
-    64 /* packets behind a missing one that a receiver stores: a bit of the acknowledgement for each */
+    64 /* packets after a missing one that a receiver stores: mcast_ack.early has a bit for each */
 
 /* Parameters that are the same at all members of a group. */
 struct mcast_rules {
@@ -19,9 +19,9 @@ struct mcast_rules {
     uint32_t aggregate;   /* packets per acknowledgement */
     bool skew;            /* members acknowledge different packets, so that acknowledgements do not collide */
     bool piggyback;       /* an acknowledgement waits up to `delay` for a packet that can carry it */
-    uint32_t few;         /* largest number of members to whom a missing packet is sent one by one */
-    uint32_t burst;       /* packets that are sent again at a time */
-    uint64_t timeout;     /* ns until a packet is sent again; doubles while no acknowledgement arrives ... */
+    uint32_t few;         /* a packet that at most `few` members miss is sent to each of them */
+    uint32_t burst;       /* largest number of packets that a timeout sends again */
+    uint64_t timeout;     /* ns until a packet is sent again; doubled after each timeout ... */
     uint64_t timeout_max; /* ... up to this value */
     uint64_t quiet;       /* shortest time in ns between two repetitions of a packet */
     uint64_t delay;       /* ns that an aggregated acknowledgement waits for the next packet */
@@ -45,7 +45,7 @@ static inline struct mcast_rules mcast_rules_derive(uint32_t window, uint32_t ag
 
 struct mcast_ack {
     uint32_t next;  /* all packets before this one have arrived */
-    uint32_t limit; /* the receiver has room for packets before this one */
+    uint32_t limit; /* the receiver has room for packets with numbers below `limit` */
     uint64_t early; /* bit i: packet next + i has arrived; bit 0 is never set */
 };
 

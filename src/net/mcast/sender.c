@@ -1,12 +1,12 @@
-/* sender.c: acknowledgements in, packets to be sent again out.
+/* sender.c: the send window: handles acknowledgements and lists packets to send again.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/mcast/sender.h"
 
 #include "base/util.h"
 
-#define REORDERED 3 /* later packets that arrive before a missing packet is considered lost */
-#define STALLED   3 /* timeouts without progress; then multicast does not work: the sender's port may be down */
+#define REORDERED 3 /* later packets that must arrive before a missing packet is considered lost */
+#define STALLED   3 /* timeouts without progress after which multicast is assumed not to work (port down?) */
 
 void mcast_sender_open(struct mcast_sender *s, const struct mcast_rules *rules, struct mcast_child *child,
                        uint32_t children, uint64_t *sent)
@@ -29,7 +29,8 @@ void mcast_sender_deliver(struct mcast_sender *s, uint32_t first)
     s->acking = first;
 }
 
-/* Half a window or the last room: the next packets will need the acknowledgements. */
+/* True at half a window, and for the last packet for which there is room: the next packets will need the
+ * acknowledgements. */
 static bool should_request_ack(const struct mcast_sender *s)
 {
     const uint32_t half = MAX(s->rules->window / 2, 1u);
@@ -89,7 +90,7 @@ static uint32_t sender_set_child(struct mcast_sender *s, uint32_t child, const s
     const uint32_t base = s->base;
     if (mcast_seq_is_before(s->base + 2 * s->rules->window, ack->next) ||
         mcast_seq_is_before(ack->next, c->next))
-        return 0; /* invalid, or older than the last acknowledgement */
+        return 0; /* the acknowledgement is invalid, or older than the last one */
     c->early = ack->next == c->next ? c->early | ack->early : ack->early;
     c->next = ack->next;
     c->limit = mcast_seq_later(c->limit, ack->limit);
@@ -149,13 +150,14 @@ static bool child_needs_resend(const struct mcast_child *c, uint32_t seq)
     return child_lacks_packet(c, seq) && (c->answered || seq == c->next);
 }
 
-/* Whether to resend by multicast instead of to each of `count` members over its connection. */
+/* True if a packet that `count` members miss is resent by multicast, not over their connections. */
 static bool should_multicast_resend(const struct mcast_sender *s, uint32_t count)
 {
     return count > s->rules->few && s->tries < STALLED;
 }
 
-/* Lists packet `seq` to be sent again, to each of the few children that miss it or to all. Returns the number of entries. */
+/* Lists packet `seq` to be sent again: to each child that misses it if they are few, else to all. Returns the
+ * number of entries. */
 static uint32_t sender_resend_packet(const struct mcast_sender *s, uint32_t seq, struct mcast_resend *out,
                                      uint32_t room)
 {
@@ -188,7 +190,7 @@ static uint32_t sender_request_acks(const struct mcast_sender *s, struct mcast_r
     return n;
 }
 
-/* Acknowledgements that are only late cost less to request than the data to send again. */
+/* True if acknowledgements may only be late: requesting them costs less than sending the data again. */
 static bool should_request_acks(const struct mcast_sender *s)
 {
     return mcast_sender_is_idle(s) || ((s->rules->aggregate > 1 || s->rules->piggyback) && s->tries == 0);

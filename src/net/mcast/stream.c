@@ -1,4 +1,4 @@
-/* stream.c: packets of one sender, put in order.
+/* stream.c: orders the packets of one sender and schedules acknowledgements.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/mcast/stream.h"
@@ -15,7 +15,8 @@ void mcast_stream_deliver(struct mcast_stream *s)
     s->delivered = true;
 }
 
-/* True if the packet that this member acknowledges is among those from `acked` on that have arrived. */
+/* True if this member's turn to acknowledge is among the packets that arrived since the last acknowledgement
+ * (rules.skew), or rules.aggregate packets have arrived. */
 static bool stream_must_acknowledge(const struct mcast_stream *s, const struct mcast_rules *rules,
                                     uint32_t skew)
 {
@@ -26,7 +27,7 @@ static bool stream_must_acknowledge(const struct mcast_stream *s, const struct m
     return from_acked < news;
 }
 
-/* Advances over the next packet in order and over those behind it that arrived early. */
+/* Advances over the next packet in order and over later ones that arrived early. */
 static void stream_advance(struct mcast_stream *s)
 {
     do {
@@ -49,7 +50,7 @@ enum mcast_verdict mcast_stream_classify_packet(struct mcast_stream *s, const st
 {
     const uint32_t ahead = a->seq - s->next;
     if (mcast_seq_is_before(a->seq, s->next) || (ahead < MCAST_SPAN && (s->early >> ahead & 1))) {
-        s->owe |= !s->delivered || a->ask; /* the sender does not know */
+        s->owe |= !s->delivered || a->ask; /* the sender does not know that it has arrived */
         return MCAST_DUPLICATE;
     }
     if (ahead >= MCAST_SPAN || ahead >= a->relay || a->seq - s->taken >= rules->ring) {
@@ -109,8 +110,8 @@ struct mcast_ack mcast_stream_ack(struct mcast_stream *s, const struct mcast_rul
                                   uint32_t relay)
 {
     uint32_t more = stream_room(s, rules, relay);
-    /* Packets that the application waits for need no buffer, so one of them is welcome at any time. A delivered packet needs none
-     * of the transport's. */
+    /* A packet that the application waits for needs no buffer, so one packet can always be accepted. A packet
+     * from a connection needs no buffer of the transport. */
     if (!s->delivered)
         more = MIN(more, s->next == s->taken ? MAX(room, 1u) : room);
     s->acked = s->next;

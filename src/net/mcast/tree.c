@@ -1,4 +1,4 @@
-/* tree.c: blocks of members and their collectors.
+/* tree.c: blocks of members and their collectors; see tree.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/mcast/tree.h"
@@ -13,7 +13,7 @@ static uint32_t member_at(const struct mcast_tree *t, uint32_t place)
     return (uint32_t)(((uint64_t)place + t->root) % t->members);
 }
 
-/* The place at which a block begins, which is that of its co-root. */
+/* The place of the first member of a block, its collector. */
 static uint32_t block_start(const struct mcast_tree *t, uint32_t block)
 {
     return (uint32_t)((uint64_t)block * t->members / t->collectors);
@@ -24,7 +24,8 @@ static uint32_t place_block(const struct mcast_tree *t, uint32_t place)
     return (uint32_t)((((uint64_t)place + 1) * t->collectors - 1) / t->members);
 }
 
-/* In the binomial tree of blocks, `block` receives from the one without its highest bit. */
+/* The highest bit of a block number. In the binomial tree of blocks, the parent of a block has the number
+ * without this bit. */
 static uint32_t highest_bit(uint32_t block)
 {
     uint32_t bit = 1;
@@ -38,7 +39,7 @@ static uint32_t parent_block(const struct mcast_tree *t, uint32_t block)
     return t->deliver ? block - highest_bit(block) : 0;
 }
 
-/* The index-th block below this one. */
+/* The index-th child of a block in the tree of blocks. */
 static uint32_t child_block(const struct mcast_tree *t, uint32_t block, uint32_t index)
 {
     return !t->deliver ? index + 1 : block + ((block ? 2 * highest_bit(block) : 1) << index);

@@ -1,4 +1,4 @@
-/* jump.c: which processors we know.
+/* jump.c: the list of supported processors.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/memhook/jump.h"

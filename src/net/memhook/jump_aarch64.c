@@ -1,5 +1,5 @@
-/* jump_aarch64.c: B reaches 128 MiB; BR x17 goes anywhere, and lands on a `bti c` like a call would. Numbers
- * are those of the Arm Architecture Reference Manual (A64 base instructions).
+/* jump_aarch64.c: B reaches 128 MiB; BR x17 reaches any address, and may land on a `bti c` like a call.
+ * Encodings: Arm Architecture Reference Manual (A64 base instructions).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -31,8 +31,8 @@ static uint32_t jump_encode_branch(uintptr_t from, uintptr_t to)
     return 0x14000000u | ((uint32_t)((to - from) >> 2) & 0x03ffffffu);
 }
 
-/* The jump to an island. A pointer-signing instruction at the entry is left out: the replacement returns to the caller
- * itself. A landing pad is kept. */
+/* Makes the jump to an island. A pointer-signing instruction at the entry is replaced by a landing pad,
+ * because the replacement returns to the caller itself. An existing landing pad is preserved. */
 static struct jump make_jump_to_island(const uint8_t *code, uintptr_t entry, uintptr_t island)
 {
     struct jump j = {.length = 4};
@@ -79,9 +79,9 @@ static uintptr_t jump_find_target(const uint8_t *code, uintptr_t entry)
     uint32_t w = jump_read_word(code, at), reg = 32;
     uintptr_t here = entry + 4 * at;
     uint64_t value = 0;
-    if ((w & 0xfc000000u) == 0x14000000u) /* b: 26 bits with a sign */
+    if ((w & 0xfc000000u) == 0x14000000u) /* b: signed offset of 26 bits */
         return here + (uintptr_t)((int64_t)((uint64_t)w << 38) >> 36);
-    if ((w & 0xff000000u) == 0x58000000u) { /* ldr from a place near by */
+    if ((w & 0xff000000u) == 0x58000000u) { /* ldr of a literal within JUMP_LOOK bytes */
         size_t offset = 4 * at + 4 * (w >> 5 & 0x7ffff);
         if (offset + 8 > JUMP_LOOK)
             return 0;

@@ -1,5 +1,5 @@
-/* jump_x86_64.c: `jmp rel32` reaches 2 GiB; `jmp *0(%rip)` goes anywhere. Numbers are those of the Intel 64
- * manual, volume 2.
+/* jump_x86_64.c: `jmp rel32` reaches 2 GiB; `jmp *0(%rip)` reaches any address. Encodings: Intel 64 manual,
+ * volume 2.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -37,8 +37,7 @@ static int64_t jump_read_rel32(const uint8_t *at)
     return distance;
 }
 
-/* jmp rel32; jmp *rel32(%rip); movabs $x, %reg and jmp *%reg, with and without the prefix of the upper eight.
- */
+/* Recognises jmp rel32; jmp *rel32(%rip); movabs $x, %reg and jmp *%reg, also for r8 to r15. */
 static uintptr_t jump_find_target(const uint8_t *code, uintptr_t entry)
 {
     size_t at = jump_padding_length(code);

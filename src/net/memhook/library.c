@@ -1,5 +1,5 @@
-/* library.c: queries the dynamic linker. Its lock is held for the length of a callback and never while code of a
- * library runs, so that asking cannot deadlock with a constructor that calls MPI.
+/* library.c: queries the dynamic linker. Its lock is held only during a callback and never while code of a
+ * library runs, so that a query cannot deadlock with a constructor that calls MPI.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/memhook/library.h"
@@ -18,7 +18,7 @@ static int library_overlaps(struct dl_phdr_info *info, size_t size, void *arg)
 {
     (void)size;
     const struct range *r = arg;
-    if (info->dlpi_name[0] == '\0') /* the program */
+    if (info->dlpi_name[0] == '\0') /* the program itself, which is never unloaded */
         return 0;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
@@ -49,7 +49,7 @@ uint64_t library_unloads(void)
     return n;
 }
 
-/* Valgrind brings its own libraries into every program. */
+/* Valgrind preloads its libraries, vgpreload_*, into every program. */
 static int is_valgrind(struct dl_phdr_info *info, size_t size, void *arg)
 {
     (void)size;

@@ -1,5 +1,5 @@
-/* library.h: memory of shared libraries goes away in dlclose, by code of the dynamic linker that no hook
- * sees. So a cache of such memory checks the number of libraries that have gone since.
+/* library.h: dlclose unmaps the memory of shared libraries through code of the dynamic linker, which no hook
+ * detects. A cache of such memory must therefore check whether libraries have been unloaded since.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_MEMHOOK_LIBRARY_H
@@ -12,10 +12,10 @@
 /* True if a part of the range belongs to a library that might be unloaded (the program itself never is). */
 bool library_holds(uintptr_t start, size_t length);
 
-/* Libraries unloaded so far in this process. */
+/* The number of libraries unloaded so far in this process. */
 uint64_t library_unloads(void);
 
-/* The tool (sanitizer, valgrind) under which this process runs and that manages memory itself, or NULL. */
+/* Returns the name of a tool (sanitizer, valgrind) that manages the memory of this process, or NULL. */
 const char *library_find_tool(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* patch.c: see patch.h. System calls are made raw: the functions for them are what is being changed.
+/* patch.c: see patch.h. System calls are made without libc, whose wrappers are being patched.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/memhook/patch.h"
@@ -40,8 +40,8 @@ static uint8_t *map_page_near(uintptr_t wish, uintptr_t low, uintptr_t high, uin
     return NULL;
 }
 
-/* Maps a page near libc: the kernel's choice is usually near enough; otherwise ever more distant addresses on both
- * sides are tried. */
+/* Maps a page near libc: usually the kernel's choice is near enough; otherwise addresses at growing distance
+ * on both sides are tried. */
 uint8_t *patch_page_near(uintptr_t low, uintptr_t high, uintptr_t reach, size_t size)
 {
     uint8_t *page = map_page_near(0, low, high, reach, size);
@@ -73,8 +73,8 @@ static bool store_atomically(uint8_t *at, const uint8_t *bytes, size_t length)
     return true;
 }
 
-/* Writes bytes that one store cannot replace: a thread that arrives meanwhile loops at the first bytes until the rest
- * is written. */
+/* Writes bytes that do not fit one atomic store: meanwhile a thread that reaches the code loops at the first
+ * bytes (code->hold). */
 static void patch_store_bytes(const struct jump_code *code, uint8_t *at, const uint8_t *bytes, size_t length)
 {
     if (store_atomically(at, bytes, length))
@@ -100,7 +100,7 @@ static bool write_through_kernel(uint8_t *at, const uint8_t *bytes, size_t lengt
     return n == (long)length;
 }
 
-/* Replaces the bytes. Pages with BTI lose it: their landing pads are then ordinary instructions. */
+/* Replaces the bytes. Changed pages lose BTI protection; their landing pads then have no effect. */
 bool patch_write(const struct jump_code *code, uint8_t *at, const uint8_t *bytes, size_t length)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);

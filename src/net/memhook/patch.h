@@ -1,4 +1,4 @@
-/* patch.h: changing code that is in use. For memhook.c alone.
+/* patch.h: changes code that other threads may execute. Only for memhook.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_MEMHOOK_PATCH_H
@@ -6,7 +6,7 @@
 
 #include "net/memhook/jump.h"
 
-/* A page for islands within reach of both addresses, or NULL. It is writable until patch_seal. */
+/* Maps a page for islands within reach of both addresses; NULL: none. It is writable until patch_seal. */
 uint8_t *patch_page_near(uintptr_t low, uintptr_t high, uintptr_t reach, size_t size);
 bool patch_seal(uint8_t *page, size_t size);
 

@@ -1,9 +1,9 @@
-/* replace.c: see replace.h. These run in any thread, inside malloc, in signal handlers: they call nothing of
- * libc and use no memory but the stack.
+/* replace.c: see replace.h. The replacements run in any thread, inside malloc, in signal handlers: they call
+ * no function of libc and use no memory but the stack.
  *
- * Calls inside libc arrive here too, since it is the function's code that jumps, not the table a program
- * calls through: free() of a large block (munmap), realloc() (mremap), trimming (brk through sbrk, madvise,
- * mmap), stacks of threads that ended. The dynamic linker has copies of its own: see library.h.
+ * Calls inside libc are caught too, because the function's code jumps, not the table of imported functions:
+ * free() of a large block (munmap), realloc() (mremap), trimming (brk through sbrk, madvise, mmap), stacks of
+ * threads that ended. The dynamic linker has its own copies of these functions: see library.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/memhook/replace.h"
@@ -24,7 +24,7 @@
 #endif
 
 static size_t page_size;
-static void **current_break; /* libc's record of the break, which brk must update */
+static void **current_break; /* libc's variable with the program break (__curbrk), which brk must update */
 
 static uintptr_t other_munmap, other_mmap, other_mremap, other_madvise, other_mprotect, other_brk,
     other_shmat, other_shmdt, other_remap_file_pages, other_process_madvise, other_syscall;
@@ -48,8 +48,9 @@ static long set_errno_from_result(long result)
 
 typedef long call_fn(long, long, long, long, long, long);
 
-/* Announces the memory that the call releases, then makes the call: of the function that another tool put in place of libc's, or of the
- * system. Both supported ABIs pass the arguments of these functions in the same registers, whatever their types. */
+/* Announces the memory that the call releases, then makes the call: to the function that another tool has
+ * installed instead of libc's, or to the system. Both supported ABIs pass the arguments of these functions in
+ * the same registers, whatever their types. */
 static long announce_and_call(uintptr_t other, struct syscall_args c)
 {
     replace_announce_call(&c);
@@ -134,7 +135,7 @@ static long new_syscall(long number, long a, long b, long c, long d, long e, lon
 const struct replacement replacements[] = {
     {"munmap", (void *)new_munmap, &other_munmap, false},
     {"mmap", (void *)new_mmap, &other_mmap, false},
-    {"mmap64", (void *)new_mmap, &other_mmap, true}, /* the same code wherever addresses have 64 bits */
+    {"mmap64", (void *)new_mmap, &other_mmap, true}, /* mmap64 equals mmap if addresses have 64 bits */
     {"mremap", (void *)new_mremap, &other_mremap, false},
     {"madvise", (void *)new_madvise, &other_madvise, false},
     {"mprotect", (void *)new_mprotect, &other_mprotect, false},

@@ -1,6 +1,6 @@
-/* selftest.c: releases memory by every method that a program and its allocator use. Calls are ordinary, so that libraries
- * between the program and libc are tested too. The rule: the release of a page must have been announced. An allocator that
- * does not return memory passes.
+/* selftest.c: releases memory by every method that a program and its allocator use. It calls the ordinary
+ * functions, so that libraries between the program and libc are tested too. Each released page must have been
+ * announced. An allocator that returns no memory to the system passes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/memhook/selftest.h"
@@ -17,7 +17,8 @@
 
 #include "base/util.h"
 
-/* Pages that are about to be released, and whether that was announced. Other threads may free memory meanwhile. */
+/* Pages that the test is about to release, and whether their release was announced. Other threads may release
+ * memory meanwhile. */
 enum { PAGES = 32 };
 static struct {
     _Atomic uintptr_t at;
@@ -58,7 +59,7 @@ static bool selftest_is_page_gone(const char *p)
     return mincore((void *)p, page, &resident) != 0 || !(resident & 1);
 }
 
-/* The first whole page of a block, written to so that it exists, and watched; NULL when it has none. */
+/* Makes the first whole page of a block resident and watches it. NULL: the block has no whole page. */
 static char *selftest_watch_first_page(void *block, size_t length)
 {
     char *p = (char *)(((uintptr_t)block + page - 1) & ~(page - 1));
@@ -86,7 +87,7 @@ static bool try_syscall(void)
     return !p || syscall(SYS_munmap, p, 2 * page) != 0 || selftest_was_announced(p);
 }
 
-/* Tests madvise; the memory is released with a call that has been tested before. */
+/* Tests madvise. munmap, which releases the page afterwards, was tested before. */
 static bool try_madvise(void)
 {
     char *p = selftest_map_pages(1);
@@ -136,8 +137,9 @@ static bool try_shmdt(void)
     return p == (char *)-1 || shmdt(selftest_watch(p)) != 0 || selftest_was_announced(p);
 }
 
-/* libc returns blocks above 32 MiB at once, and only touched pages of them exist. Other allocators may keep such blocks, and copy
- * all of their pages in realloc. */
+/* The size of a block that free() unmaps. libc unmaps blocks above 32 MiB at once, and only their touched
+ * pages are resident. Other allocators may retain such large blocks, or copy all of their pages in realloc:
+ * for them 4 MiB suffice. */
 static size_t selftest_large_size(void)
 {
     void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
@@ -173,7 +175,7 @@ static bool try_realloc(void)
 static bool try_trim(void)
 {
     enum { BLOCKS = 24 };
-    static const size_t size = 100000; /* from 128 KiB on, libc would not use the heap */
+    static const size_t size = 100000; /* below 128 KiB, from which on libc does not use the heap */
     void *blocks[BLOCKS];
     char *pages[BLOCKS];
     for (int i = 0; i < BLOCKS; i++) {
@@ -188,7 +190,7 @@ static bool try_trim(void)
     return ok;
 }
 
-/* Tests sbrk, only without other threads, whose malloc might move the break between the two calls. */
+/* Tests sbrk, only in a single-threaded process: malloc in another thread might move the break meanwhile. */
 static bool try_sbrk(void)
 {
     const char *alone = dlsym(RTLD_DEFAULT, "__libc_single_threaded");

@@ -1,4 +1,4 @@
-/* selftest.h: tests whether the hooks report every release of memory. For memhook.c alone.
+/* selftest.h: tests whether the hooks report every release of memory. Only for memhook.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_MEMHOOK_SELFTEST_H
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The listener that must be called while the test runs. */
+/* A listener that must be installed while the test runs. */
 void selftest_record_notification(void *ctx, uintptr_t start, size_t length);
 
 /* Returns NULL if every release of memory was reported, else a description of the one that was not. */

@@ -1,5 +1,5 @@
-/* taken.c: see taken.h. In doubt too much memory is reported as released: that costs a registration, too little would
- * corrupt data.
+/* taken.c: see taken.h. In doubt too much memory is reported as released: that costs only a new registration,
+ * but an unreported release would corrupt data.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/memhook/taken.h"
@@ -10,7 +10,7 @@
 #include <sys/shm.h>
 #include <sys/syscall.h>
 
-/* Newer than the headers of some systems. */
+/* These constants are missing in the headers of some systems. */
 #ifndef MADV_DONTNEED_LOCKED
 #define MADV_DONTNEED_LOCKED 24
 #endif
@@ -26,7 +26,7 @@
 
 static const struct span everything = {0, SIZE_MAX};
 
-/* Rounds as the kernel does. It refuses a start that is not page-aligned, so only the end matters. */
+/* Rounds to pages as the kernel does. It refuses an unaligned start, so only the end matters. */
 static struct span span_round_to_pages(uintptr_t start, uintptr_t length, size_t page)
 {
     uintptr_t first = start & ~(page - 1);
@@ -91,7 +91,7 @@ int syscall_released_spans(const struct syscall_args *call, uintptr_t heap_end, 
     case SYS_madvise:
         takes = advice_discards_pages(a[2]);
         break;
-    case SYS_mprotect: /* nothing goes, but a registration for reading is not enough any more */
+    case SYS_mprotect: /* no memory is released, but a read-only registration does not suffice any more */
         takes = a[2] & PROT_WRITE;
         break;
     case SYS_mremap:
@@ -111,7 +111,7 @@ int syscall_released_spans(const struct syscall_args *call, uintptr_t heap_end, 
         takes = a[2] & SHM_REMAP;
         out[0] = everything;
         break;
-    case SYS_process_madvise: /* for a list of ranges, of this process or another */
+    case SYS_process_madvise: /* a list of ranges, of this process or another */
         takes = advice_discards_pages(a[3]);
         out[0] = everything;
         break;

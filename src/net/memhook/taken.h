@@ -1,5 +1,5 @@
-/* taken.h: which addresses a system call takes away, gives other pages, or makes writable: a pure function of
- * its arguments.
+/* taken.h: which addresses a system call unmaps, replaces by other pages, or makes writable: a pure function
+ * of its arguments.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_MEMHOOK_TAKEN_H
@@ -18,8 +18,8 @@ struct syscall_args {
     long a[6];
 };
 
-/* Fills at most two spans of whole pages and returns how many. heap_end is the break before the call. It gives
- * what the call takes if it succeeds. */
+/* Writes at most two spans of whole pages that the call releases if it succeeds, and returns their number.
+ * heap_end is the program break before the call. */
 int syscall_released_spans(const struct syscall_args *call, uintptr_t heap_end, size_t page,
                            struct span out[2]);
 

@@ -12,7 +12,7 @@ void adapt_open(struct adapt *a, unsigned rails, double alpha)
         a->weight[r] = 1.0 / rails;
 }
 
-/* Brings the sum back to 1 with every weight at the least or above. */
+/* Raises every weight to the minimum and scales the sum to 1. */
 static void adapt_normalise(struct adapt *a)
 {
     double sum = 0;
@@ -40,7 +40,7 @@ void adapt_stripe(struct adapt *a, unsigned rail, uint64_t bytes, uint64_t start
     a->last_found = found;
 }
 
-/* The rails that moved data; 0 while the speed of one of them is unknown. */
+/* Returns the rails that moved data; 0 if the speed of one of them is unknown. */
 static uint32_t adapt_measured_rails(const struct adapt *a, uint32_t rails)
 {
     uint32_t set = 0;

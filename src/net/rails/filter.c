@@ -19,7 +19,8 @@ static uint64_t bytes_in_flight_on(const struct filter *f, unsigned rail)
     return bytes;
 }
 
-/* The rail of the stripe if it works and has not failed the stripe; else the least busy of the others. */
+/* Returns the current rail of the stripe if that rail is up and has not failed the stripe; else the least
+ * busy rail of the others. */
 static unsigned choose_stripe_rail(const struct filter *f, const struct filter_stripe *s)
 {
     uint32_t fresh = f->up & ~s->failed;
@@ -44,12 +45,12 @@ int filter_next(struct filter *f, uint64_t now, uint32_t *ticket)
         if (rail == RAIL_NONE)
             return -1;
         if (rail_set_contains(s->failed, rail))
-            s->failed = 0; /* all working rails have failed the stripe: all are tried again */
+            s->failed = 0; /* all rails that are up have failed the stripe: try all again */
         s->stripe.rail = (uint8_t)rail;
         s->state = FILTER_UNDER_WAY;
         s->started = now;
         s->attempt++;
-        if (s->attempt == 0) /* completions of attempts 255 rounds ago have all arrived */
+        if (s->attempt == 0) /* completions of attempts 255 rounds ago have arrived */
             s->attempt = 1;
         *ticket = filter_make_ticket(i, s->attempt);
         return (int)i;
@@ -63,7 +64,7 @@ void filter_undo_issue(struct filter *f, unsigned stripe)
     f->stripes[stripe].attempt--;
 }
 
-/* The stripe with this attempt, or NULL if it is not under way. */
+/* Returns the stripe if this attempt of it is under way, else NULL. */
 static struct filter_stripe *filter_find_stripe(struct filter *f, uint32_t ticket)
 {
     uint32_t i = ticket >> 8;

@@ -11,7 +11,7 @@ static unsigned joint_make_number(struct joint *j)
     return JOINT_DO_CREATE | JOINT_DO_SAY;
 }
 
-/* Continues when the generation of the message is that of this end. */
+/* Continues the handshake if the report has the generation of this end. */
 static unsigned continue_handshake(struct joint *j, const struct joint_said *said)
 {
     unsigned actions = 0;

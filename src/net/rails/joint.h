@@ -1,13 +1,15 @@
 /* joint.h: how two processes join a pair of rails by a queue pair on each side, take it apart when it fails, and join it
- * again. A pure state machine, one for each pair at each end; both ends are equal and may begin, fail and begin again at
- * any moment. What they say to each other arrives in order and is never lost (it travels through the connection).
+ * again. A pure state machine, one for each pair at each end; both ends are equal and may begin, fail and
+ * begin again at any moment. Their reports arrive in order and are never lost (they travel through the
+ * connection).
  *
- * Each end sends {generation, made, joined}: the generation of its queue pair, whether there is one, and whether it is
- * connected to the other end's of the same generation. A queue pair that fails is dropped and the generation grows; who
- * learns of a newer generation drops its own queue pair too, and reports it. From then on nothing that was sent in the older
- * generation can arrive any more: only now may a write that failed be repeated elsewhere (filter.h).
+ * Each end sends {generation, made, joined}: the generation of its queue pair, whether there is one, and
+ * whether it is connected to the other end's of the same generation. A queue pair that fails is dropped and
+ * the generation grows; an end that receives a newer generation drops its own queue pair too, and reports
+ * this. Afterwards no data of the older generation can arrive any more: only now may a failed write be
+ * repeated over another pair (filter.h).
  *
- *     A: begins        {0, -, -}  -->
+ *     A: starts        {0, -, -}  -->
  *                      <--  {0, made, -}            B: has made a queue pair
  *     A: has joined    {0, made, joined}  -->       B: joins, and may use it
  *                      <--  {0, made, joined}       A: may use it
@@ -25,10 +27,10 @@ enum joint_state {
     JOINT_USED   /* both queue pairs are connected: transfers may use them */
 };
 
-/* What to do, in the order of the bits. */
+/* Actions for the caller, in the order of the bits. */
 enum joint_action {
-    JOINT_DO_DROP = 1 << 0,    /* destroy the queue pair; transfers under way have failed */
-    JOINT_DO_SETTLE = 1 << 1,  /* failed transfers cannot arrive any more: repeat them */
+    JOINT_DO_DROP = 1 << 0,    /* destroy the queue pair; its transfers have failed */
+    JOINT_DO_SETTLE = 1 << 1,  /* data of failed transfers cannot arrive any more: repeat them */
     JOINT_DO_CREATE = 1 << 2,  /* create a queue pair */
     JOINT_DO_CONNECT = 1 << 3, /* connect the queue pair to the one in the message */
     JOINT_DO_USE = 1 << 4,     /* transfers may use the queue pair */
@@ -38,8 +40,8 @@ enum joint_action {
 struct joint {
     enum joint_state state;
     uint32_t generation;
-    bool wanted;    /* both ports work, as far as this end knows */
-    bool unsettled; /* the peer may still have its end of the previous generation */
+    bool wanted;    /* both ports are up, as far as this end knows */
+    bool unsettled; /* the peer may still have its queue pair of the previous generation */
 };
 
 struct joint_said {
@@ -47,10 +49,10 @@ struct joint_said {
     bool made, joined;
 };
 
-/* Each returns actions. */
+/* Events; each returns actions. */
 unsigned joint_receive(struct joint *j, const struct joint_said *said);
 unsigned joint_separate(struct joint *j);
-unsigned joint_set_wanted(struct joint *j, bool wanted); /* the rail may be used, or not any more */
+unsigned joint_set_wanted(struct joint *j, bool wanted); /* false: the rail must not be used any more */
 
 static inline struct joint_said joint_report(const struct joint *j)
 {

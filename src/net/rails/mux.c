@@ -31,7 +31,7 @@ void mux_set_short_limit(struct mux *m, uint64_t shorter)
 void mux_set_rail_up(struct mux *m, unsigned rail, bool up)
 {
     m->up = up ? m->up | rail_bit(rail) : m->up & ~rail_bit(rail);
-    m->due[rail] = 0; /* a rail that comes back does not catch up with what it missed */
+    m->due[rail] = 0; /* a rail that comes up again does not catch up with missed messages */
 }
 
 static unsigned mux_bound_pair(const struct mux *m)
@@ -39,8 +39,8 @@ static unsigned mux_bound_pair(const struct mux *m)
     return rail_set_contains(m->up, m->last) ? m->last : rail_after(m->up, m->last);
 }
 
-/* The rail that is furthest behind its share. Each round the shares of all grow by their weights and the chosen one pays
- * the sum, so shares add up to 0 and no rail gets two messages where it is due one. */
+/* Returns the rail that is furthest behind its share. Each time every rail gains its weight and the chosen
+ * one pays the sum, so the balances add up to 0, and messages are spread evenly. */
 static unsigned choose_most_overdue(struct mux *m)
 {
     unsigned best = RAIL_NONE;
@@ -54,7 +54,7 @@ static unsigned choose_most_overdue(struct mux *m)
             best = r;
     }
     if (best == RAIL_NONE)
-        return rail_after(m->up, m->last); /* rails of weight 0 are better than none */
+        return rail_after(m->up, m->last); /* use rails of weight 0 rather than none */
     m->due[best] -= sum;
     return best;
 }
@@ -103,7 +103,7 @@ unsigned mux_next(struct mux *m, uint64_t bytes)
     unsigned rail = mux_choose(m);
     if (rail == RAIL_NONE)
         return RAIL_NONE;
-    if (m->policy != MUX_BINDING) /* a bound process keeps its rail, also while that is down */
+    if (m->policy != MUX_BINDING) /* a bound process remains bound to its rail while the rail is down */
         m->last = (uint8_t)rail;
     m->outstanding[rail] += bytes;
     return rail;

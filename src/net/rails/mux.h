@@ -1,5 +1,5 @@
 /* mux.h: multiplexing: which rail the next whole message takes [Liu04 8.2.4]. For control and small messages, whose cost is
- * per message, so their length does not count but for `room`. A pure state machine.
+ * per message: their length counts only for `room`. A pure state machine.
  *
  *   binding   Always the same rail: process number modulo the number of rails. Least work, and order is kept. Several
  *             processes of a node together use all rails.
@@ -9,10 +9,10 @@
  *             rails differ in latency.
  *   room      Round robin among rails with fewer than `window` bytes outstanding. No rail has room: the message waits.
  *
- * A rail that is down (not in `up`) is passed over; a process that is bound to it goes to the next one that is up.
+ * A rail that is down (not in `up`) is skipped; a process that is bound to it uses the next rail that is up.
  *
- * Any policy may leave short messages on rail 0 while that is up (mux_set_short_limit): they cost the processor more where they change
- * rails, and do not fill a link.
+ * With mux_set_short_limit short messages use rail 0 while it is up, with any policy: changing rails costs
+ * processor time, and short messages do not fill a link.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_RAILS_MUX_H
@@ -25,31 +25,33 @@ enum mux_policy { MUX_BINDING, MUX_TURNS, MUX_WEIGHTS, MUX_WINDOW, MUX_ROOM };
 struct mux {
     enum mux_policy policy;
     uint8_t rails;   /* number of rails */
-    uint8_t last;    /* rail of the last message; RAIL_NONE before the first. binding: the rail */
-    uint32_t up;     /* bit set of the rails that work */
-    uint64_t window; /* window: messages in a row; room: bytes outstanding */
-    uint64_t left;   /* window: messages that still go to `last` */
-    uint64_t kept;   /* shorter messages stay on rail 0; 0: none do */
+    uint8_t last;    /* rail of the last message, RAIL_NONE before the first; binding: the bound rail */
+    uint32_t up;     /* bit set of the rails that are up */
+    uint64_t window; /* window: messages per turn; room: limit of outstanding bytes */
+    uint64_t left;   /* window: messages that `last` still gets in this turn */
+    uint64_t kept;   /* bytes; shorter messages use rail 0; 0: no such limit */
     uint32_t weight[RAILS_MAX];
-    int64_t due[RAILS_MAX];          /* weights: how much a rail is behind its share */
+    int64_t due[RAILS_MAX];          /* weights: by how much a rail is behind its share */
     uint64_t outstanding[RAILS_MAX]; /* bytes sent and not completed */
 };
 
-/* `process` is the number of this process on its node. Weights are 1 and the window is 1 message until set. */
+/* `process` is the local rank. All weights and the window are 1 until mux_settings. */
 void mux_open(struct mux *m, enum mux_policy policy, unsigned rails, unsigned process);
 
-/* Weights may be of any unit: a rail takes its part of their sum, to a hundredth. `window` as in the structure, at least 1. */
+/* Weights may have any unit: a rail gets its fraction of their sum, rounded to a hundredth. `window` as in
+ * struct mux, at least 1. */
 void mux_settings(struct mux *m, const double *weight, uint64_t window);
 
 void mux_set_short_limit(struct mux *m, uint64_t shorter);
 
-/* The rail for a message of `bytes` bytes, which is then outstanding. RAIL_NONE: no rail is up, or none has room. */
+/* Returns the rail for a message of `bytes` bytes, which then counts as outstanding. RAIL_NONE: no rail is
+ * up, or none has room. */
 unsigned mux_next(struct mux *m, uint64_t bytes);
 
-/* A message on the rail has completed, or will never. */
+/* Must be called when a message on the rail has completed, or cannot complete any more. */
 void mux_done(struct mux *m, unsigned rail, uint64_t bytes);
 
-/* A rail came back or went away. What was outstanding on it is still to be reported by mux_done. */
+/* Must be called when a rail came up or went down. Its outstanding messages still need mux_done. */
 void mux_set_rail_up(struct mux *m, unsigned rail, bool up);
 
 #endif

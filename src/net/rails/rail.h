@@ -1,5 +1,5 @@
-/* rail.h: what all decisions about rails share. A rail is one of several paths to a peer: an adapter, a port, or a path of a
- * port. Rails have small numbers, and a set of them is a word with a bit for each.
+/* rail.h: common definitions for rails. A rail is one of several paths to a peer: an adapter, a port, or a
+ * path of a port. Rails have small indices; a set of rails is a bit set.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_RAILS_RAIL_H
@@ -29,8 +29,8 @@ static inline unsigned rail_set_count(uint32_t set)
     return (unsigned)__builtin_popcount(set);
 }
 
-/* The first rail of the set behind `last`, around the end; RAIL_NONE when the set is empty. With last = RAIL_NONE the
- * search begins at rail 0. */
+/* Returns the first rail of the set after `last`, in circular order; RAIL_NONE if the set is empty. With last
+ * = RAIL_NONE the search begins at rail 0. */
 static inline unsigned rail_after(uint32_t set, unsigned last)
 {
     if (set == 0)

@@ -22,7 +22,7 @@ static unsigned stripe_find_extreme(const double *weight, uint32_t set, bool lar
     return best;
 }
 
-/* The rails that get a stripe by weight: the lightest is removed until every share is large enough. */
+/* Returns the rails that get a stripe by weight: drops the lightest until every share is large enough. */
 static uint32_t select_rails_by_share(const struct stripe_rules *rules, const double *weight, uint32_t set,
                                       uint64_t bytes)
 {
@@ -41,7 +41,7 @@ static uint64_t probe_bytes(const struct stripe_rules *rules)
     return ALIGN_UP(rules->smallest, rules->align);
 }
 
-/* The rails to be probed that get a stripe, such that the others keep at least the smallest one. */
+/* Returns the rails to probe, limited so that the other rails get at least the smallest stripe. */
 static uint32_t stripe_choose_probes(const struct stripe_rules *rules, uint32_t others, uint32_t probe,
                                      uint64_t bytes)
 {
@@ -76,13 +76,13 @@ unsigned stripe_cut(const struct stripe_rules *rules, const double *weight, uint
         if (!rail_set_contains(by_weight, r))
             continue;
         passed += weight[r];
-        /* Ends are rounded and not lengths, so that rounding does not add up. */
+        /* Ends are rounded instead of lengths, so that rounding errors do not accumulate. */
         uint64_t end = begin + (uint64_t)((double)rest * (sum > 0 ? passed / sum : 0));
         end = r == last ? bytes : MIN((end + rules->align / 2) / rules->align * rules->align, bytes);
         if (end <= at && r != last)
             continue;
         if (end == at && count > 0)
-            continue; /* nothing is left for the last one; a message of no bytes is one stripe of none */
+            continue; /* no bytes are left for the last rail; a message of 0 bytes is one stripe */
         out[count++] = (struct stripe){.offset = at, .bytes = end - at, .rail = (uint8_t)r};
         at = end;
     }

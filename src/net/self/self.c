@@ -1,5 +1,5 @@
-/* self.c: the smallest possible transport: frames to oneself wait in a list until the next poll; put and get
- * are memcpy. It is a model for new transports.
+/* self.c: the smallest possible transport, a model for new ones: frames to oneself are listed until the next
+ * poll; put and get are memcpy.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -92,7 +92,7 @@ static void self_commit(struct peer *peer, const struct frame_header *header, si
     f->len = len;
     list_append(&s->frames, &f->link);
     s->base.idle = false;
-    net_ring_self(s->base.net); /* another thread may be waiting for this frame */
+    net_ring_self(s->base.net); /* another thread may wait for this frame */
 }
 
 static int self_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, const void *payload,

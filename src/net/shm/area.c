@@ -11,7 +11,7 @@
 #include "net/shm/shm.h"
 
 #ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* Linux 5.14; others say EINVAL */
+#define MADV_POPULATE_WRITE 23 /* since Linux 5.14; EINVAL before */
 #endif
 #define AREA_PAGE  4096u
 #define AREA_PAGES (SEGMENT_AREA_SIZE / AREA_PAGE)
@@ -21,12 +21,12 @@ static bool is_page_used(const struct segment_head *h, size_t page)
     return h->area_used[page / 64] >> (page % 64) & 1;
 }
 
-/* Marks pages. Requires the lock. The record is written first and cleared last, so that after its owner's death the
- * next owner of the lock can free the pages. */
+/* Marks pages as used or free. Requires the lock. area_first and area_count are set before and area_count is
+ * cleared after the change, so that the next owner of the lock can free the pages if this process dies. */
 static void mark_pages(struct segment_head *h, size_t first, size_t count, bool used)
 {
     h->area_first = (uint32_t)first;
-    atomic_signal_fence(memory_order_seq_cst); /* the stores of a killed process appear in program order */
+    atomic_signal_fence(memory_order_seq_cst); /* a killed process's stores appear in program order */
     h->area_count = (uint32_t)count;
     atomic_signal_fence(memory_order_seq_cst);
     KILL_POINT(area_recorded);
@@ -41,7 +41,7 @@ static void mark_pages(struct segment_head *h, size_t first, size_t count, bool 
     h->area_count = 0;
 }
 
-/* Takes the lock and repairs the record above if its owner died. */
+/* Acquires the lock. If its owner died while it marked pages, frees these pages. */
 static void area_lock(struct net *net, struct segment_head *h)
 {
     uint32_t dead;
@@ -57,7 +57,7 @@ static void area_unlock(struct segment_head *h)
     shlock_release(&h->area_lock);
 }
 
-/* The area's allocator, in shared memory; NULL if no memory is shared. */
+/* Returns the head of the segment, which has the allocator's bitmap; NULL if no memory is shared. */
 static struct segment_head *area_allocator(const struct net *net)
 {
     return net->local ? ((struct shm *)net->local)->segment.head : NULL;

@@ -1,4 +1,5 @@
-/* cma.c: cross-memory attach in loops, since the kernel may copy less than was requested.
+/* cma.c: cross-memory attach, repeated until all bytes are moved, because the kernel may copy less than was
+ * requested.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -49,7 +50,7 @@ int cma_write(pid_t pid, const void *local, uint64_t remote, size_t len)
     return cma_move(process_vm_writev, "write", pid, (char *)(uintptr_t)local, remote, len);
 }
 
-/* Moves all pieces by one call; after a partial transfer the rest is moved piece by piece. */
+/* Moves all pieces by one call. After a partial transfer, or above CHUNK, moves each separately. */
 int cma_move_pieces(pid_t pid, bool write, const struct net_piece *pieces, size_t count)
 {
     struct iovec here[NET_PIECES_MAX], there[NET_PIECES_MAX];
@@ -83,7 +84,7 @@ void cma_permit_access(const char *launcher)
 #ifdef PR_SET_PTRACER
     char *end;
     unsigned long pid = launcher ? strtoul(launcher, &end, 10) : 0;
-    /* Both fail where Yama is absent, and are not needed there. */
+    /* Without Yama both calls fail, and are not needed. */
     if (pid == 0 || *end || prctl(PR_SET_PTRACER, pid, 0, 0, 0) != 0)
         prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 #endif

@@ -1,6 +1,6 @@
-/* fdpass.c: passes the shared memory of a node to its ranks when another launcher started the job: the node's
- * first rank creates it and sends its descriptor to the others through an abstract socket. No file is left
- * behind, and no right to ptrace is needed.
+/* fdpass.c: passes the shared memory of a node to its ranks if the launcher does not: the node's first rank
+ * creates the memory file and sends its descriptor to the others through an abstract socket. No file remains,
+ * and no right to ptrace is needed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -21,8 +21,8 @@
 
 #define ADDRESS_KEY "segment-socket"
 
-/* Listens on an abstract socket whose name the kernel chooses, so that no other user can have taken it; the other
- * ranks receive the name through the launcher. */
+/* Listens on an abstract socket whose name the kernel chooses, so that no other user can occupy the name. The
+ * other ranks receive the name through the launcher. */
 static int listen_for_receivers(struct boot *boot, int *out)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -55,7 +55,7 @@ struct parcel {
     union {
         struct cmsghdr head;
         char room[CMSG_SPACE(sizeof(int))];
-    } control; /* last: the head has no fixed size */
+    } control; /* last member, because cmsghdr has a flexible array */
 };
 
 static void parcel_init(struct parcel *p)
@@ -148,8 +148,8 @@ int fdpass_exchange(struct boot *boot, int *fd)
         rc = *fd < 0 ? err_set(MPI_ERR_NO_MEM, "cannot create shared memory: %s", err_reason(errno))
                      : listen_for_receivers(boot, &listener);
     }
-    /* After this fence the first rank of every node listens and has published its address. All ranks of the job take part, also after an
-     * error. */
+    /* After this fence the first rank of every node listens and has published its address. The fence is
+     * collective over the job: all ranks take part, even after an error. */
     int fence = boot_fence(boot);
     rc = rc ? rc : fence;
     if (rc == 0)

@@ -1,9 +1,8 @@
 /* inbox.c: shared memory with processes of other worlds on this machine. The node's segment belongs to the
- * ranks that started together. A process that connects to others creates one more ring, its inbox, in a memfd of
- * its own. Guests open it through /proc and write their frames there, as ranks of the node do into its other
- * ring.
+ * ranks that started together. A process that connects to other worlds creates one more ring, its inbox, in a
+ * separate memfd. Guests open the inbox through /proc and send their frames through it.
  *
- * A sender takes a place in the inbox's list and writes its name there; its frames carry the number of the
+ * A sender claims a place in the inbox's list and writes its name there; its frames carry the index of the
  * place. The receiver frees the place when it disconnects from that guest.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -30,7 +29,7 @@
 #include "net/shm/shm.h"
 
 #define INBOX_NAME  "fishplate-inbox"
-#define INBOX_LINES 4096u /* of the data ring: 256 KiB */
+#define INBOX_LINES 4096u /* lines of the data ring: 256 KiB */
 #define POLL_BATCH  32
 
 static COUNTER(
@@ -41,7 +40,7 @@ enum {
     PLACE_FREE,
     PLACE_TAKEN,
     PLACE_NAMED,
-    PLACE_DEPARTED /* the process is disconnected, and may own a slot that was not published */
+    PLACE_DEPARTED /* the process is disconnected, and may own an unpublished slot */
 };
 
 struct inbox_place {
@@ -51,7 +50,7 @@ struct inbox_place {
 };
 
 struct inbox_head {
-    uint64_t check;             /* must equal the number on the card */
+    uint64_t check;             /* must equal probe_value of the owner's card */
     _Atomic uint32_t is_closed; /* the owner has finished MPI: its end is no failure */
     struct inbox_place places[RING_SENDERS];
     _Alignas(CACHE_LINE) struct doorbell doorbell;
@@ -65,7 +64,7 @@ struct inbox {
     struct peer **peers; /* by place */
     int fd;
     uint64_t check;
-    bool naps;         /* shm_recover */
+    bool naps;         /* see shm_recover */
     uint32_t departed; /* places in state PLACE_DEPARTED */
     struct process_ends ends;
     struct list gone;   /* struct inbox_watch: processes that had ended before they could be watched */
@@ -74,7 +73,7 @@ struct inbox {
 
 struct inbox_watch {
     struct process_end end;
-    struct inbox_head *page; /* first page of the process's inbox; NULL: the process had ended before */
+    struct inbox_head *page; /* first page of the guest's inbox; NULL: the guest had ended before */
     bool has_ended;
 };
 
@@ -91,7 +90,8 @@ static size_t inbox_size(void)
                     (size_t)sysconf(_SC_PAGESIZE));
 }
 
-/* Moves to a doorbell that guests can reach, along with the threads that sleep on the private one. */
+/* Moves the doorbell to the inbox, so that guests can ring it, unless the doorbell is shared already. Threads
+ * that sleep on the old doorbell are woken and sleep on the new one. */
 static void move_doorbell(struct net *net, struct inbox *in)
 {
     struct doorbell *old = net->doorbell;
@@ -155,7 +155,8 @@ static void inbox_fill_card(struct transport *t, struct net_card *card)
     card->probe_value = in->check;
 }
 
-/* True if the other process can reach this inbox. Virtual nodes of one fabric share no memory, by definition. */
+/* True if the process with this card can be reached through its inbox. By definition, virtual nodes of one
+ * fabric share no memory. */
 static bool inbox_can_connect(struct transport *t, const struct net_card *card)
 {
     struct net_card mine;
@@ -203,7 +204,7 @@ static struct doorbell *map_doorbell(const struct net_card *card, struct inbox_e
     return ep->bell_page ? (struct doorbell *)(void *)((char *)ep->bell_page + within) : NULL;
 }
 
-/* Takes a sender's entry; returns its number, or RING_SENDERS if all are taken. */
+/* Claims a sender's place. Returns its index, or RING_SENDERS if all are in use. */
 static uint32_t claim_sender_entry(struct inbox_head *head, const struct net *net)
 {
     for (uint32_t i = 0; i < RING_SENDERS; i++) {
@@ -248,14 +249,14 @@ static int inbox_connect(struct transport *t, struct peer *peer)
     return 0;
 }
 
-/* True if this sender has reserved a slot, or tried to, that was not consumed yet. */
+/* True if this sender's intent is a slot that was not consumed yet: the sender may own that slot. */
 static bool has_open_intent(const struct inbox *in, uint32_t place)
 {
     const uint64_t slot = atomic_load_explicit(&in->receiver.intents[place].slot, memory_order_acquire);
     return slot != 0 && (int32_t)((uint32_t)slot - in->receiver.slot) >= 0;
 }
 
-/* Frees the places of disconnected processes that own no slot any more. */
+/* Frees the places of disconnected processes that can own no slot any more. */
 static void free_departed_places(struct inbox *in)
 {
     for (uint32_t i = 0; in->departed > 0 && i < RING_SENDERS; i++)
@@ -281,7 +282,7 @@ static void inbox_disconnect(struct transport *t, struct peer *peer)
     unmap_endpoint((struct inbox_endpoint *)peer->endpoint);
 }
 
-/* Called for the first frame of a guest through this entry: finds the peer. */
+/* Finds the peer of a place. Called for its first frame. */
 static __attribute__((noinline)) struct peer *inbox_find_sender(struct inbox *in, uint32_t place)
 {
     struct net *net = in->base.net;
@@ -312,7 +313,8 @@ static void watch_failed(struct inbox *in, int error)
     in->refused_watch = true;
 }
 
-/* Of opening a process or one of its descriptors. A process that ends has no descriptors for a while. */
+/* True for errors of opening a process or one of its descriptors that mean that the process has ended. An
+ * ending process loses its descriptors first. */
 static bool error_means_process_ended(int error)
 {
     return error == ESRCH || error == ENOENT;
@@ -327,7 +329,7 @@ struct inbox_watch *inbox_watch_process(struct transport *t, const struct net_ca
         w->end = (struct process_end){.number = number, .owner = w};
         error = process_ends_add(&in->ends, t->net, card->pid, &w->end);
     }
-    /* After the process was opened: if the inbox can still be found, its number was not given to another process before. */
+    /* Mapped after the process was opened: if the inbox is found, the process id was not reused before. */
     if (!error && !(w->page = map_shared(card, card->inbox_fd, INBOX_NAME, 0, page_size()))) {
         error = errno;
         process_ends_remove(&in->ends, &w->end);
@@ -335,7 +337,7 @@ struct inbox_watch *inbox_watch_process(struct transport *t, const struct net_ca
     if (!error)
         return w;
     if (error_means_process_ended(
-            error)) { /* since it sent its card. The caller may be inside a poll: reported by the next one */
+            error)) { /* the process has ended since it sent its card; the next poll reports this */
         w->has_ended = true;
         list_append(&in->gone, &w->end.link);
         process_ends_have_news(&in->ends);
@@ -358,7 +360,7 @@ void inbox_unwatch(struct transport *t, struct inbox_watch *w)
     free(w);
 }
 
-/* Needs no descriptor: this process may have none left. */
+/* Uses no descriptor, because this process may have none left. */
 bool inbox_watch_is_gone(const struct inbox_watch *w, const struct net_card *card)
 {
     return w->has_ended || shared_memory_is_gone(card->pid, card->inbox_fd);
@@ -378,7 +380,7 @@ static struct process_end *inbox_pop_ended(struct inbox *in)
     return end;
 }
 
-/* Reports processes that have ended, after the frames that they sent before were delivered, which may require polling. */
+/* Reports processes that have ended. net_lost_process_ended first delivers the frames that they sent. */
 static int inbox_report_ended(struct inbox *in)
 {
     struct process_end *end;
@@ -403,7 +405,7 @@ static bool inbox_sender_is_dead(void *arg, uint32_t sender)
                                      net_guest_has_ended(in->base.net, place->world, place->rank)));
 }
 
-/* Skips the slot of a sender that died, or was disconnected, before it published its frame. */
+/* Skips the slot of a sender that died or was disconnected before it published its frame. */
 static int inbox_recover(struct inbox *in)
 {
     const int skipped =
@@ -438,7 +440,7 @@ static int inbox_poll(struct transport *t)
     return events;
 }
 
-/* Arms the inbox. The caller has announced itself as a sleeper, and senders execute a fence before they read that. */
+/* Arms the inbox. The caller has announced a sleeper; senders check for sleepers after a fence. */
 static bool inbox_arm(struct transport *t)
 {
     const struct inbox *in = (struct inbox *)t;

@@ -37,7 +37,7 @@ static void *ends_thread_run(void *arg)
     struct process_ends *e = arg;
     struct pollfd fds[2] = {{.fd = e->set, .events = POLLIN}, {.fd = e->turn, .events = POLLIN}};
     uint64_t turns;
-    /* One read of `turn` may take several turns, among them that of process_ends_close; so `stop` is checked after each read. */
+    /* One read may consume several turns, also that of process_ends_close: `stop` is checked after each. */
     while (!atomic_load(&e->stop)) {
         if (poll(fds, 2, -1) < 0 && errno == EINTR)
             continue;
@@ -101,7 +101,7 @@ int process_ends_add(struct process_ends *e, struct net *net, int32_t pid, struc
     return 0;
 }
 
-/* Removes the process explicitly from the epoll set: a forked child may keep the open file. */
+/* Removes the process from the epoll set explicitly, because a forked child may still have the pidfd open. */
 void process_ends_remove(struct process_ends *e, struct process_end *p)
 {
     epoll_ctl(e->set, EPOLL_CTL_DEL, p->pidfd, NULL);

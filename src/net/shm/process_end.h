@@ -1,6 +1,7 @@
-/* process_end.h: reports the end of processes of other jobs on this machine. No launcher reports deaths to a job that another mpiexec
- * started; the kernel does, by a descriptor of the process (pidfd) that becomes readable. A thread waits for these descriptors,
- * rings the doorbell and blocks until the ends have been taken.
+/* process_end.h: reports the end of processes of other jobs on this machine. No launcher reports deaths to a
+ * job that another mpiexec started; the kernel does, by a process descriptor (pidfd) that becomes readable. A
+ * thread waits for these descriptors, rings the doorbell and blocks until the ended processes have been
+ * popped.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_SHM_PROCESS_END_H
@@ -18,28 +19,30 @@ struct process_ends {
     struct list list; /* process_end.link */
     pthread_t thread;
     int set;           /* epoll set of the processes */
-    int turn;          /* eventfd: lets the thread continue */
-    _Atomic bool news; /* set by the thread, cleared by process_ends_pop */
+    int turn;          /* eventfd on which the thread blocks */
+    _Atomic bool news; /* ended processes may be pending; cleared by process_ends_pop */
     _Atomic bool stop;
     bool is_open;
 };
 
-/* A process that is watched. The caller fills in the first two members. */
+/* A watched process. The caller sets the first two members. */
 struct process_end {
     uint32_t number; /* number of the guest */
-    void *owner;     /* object of the caller */
+    void *owner;     /* private to the caller */
     struct list link;
     int pidfd;
 };
 
-/* Returns 0, ESRCH (the process has ended) or another errno: its end will not be reported. The first call starts the thread. */
+/* Watches a process. Returns 0, ESRCH (the process has ended) or another errno (its end will not be
+ * reported). The first call starts the thread. */
 int process_ends_add(struct process_ends *e, struct net *net, int32_t pid, struct process_end *p);
 void process_ends_remove(struct process_ends *e, struct process_end *p);
 
-/* Takes a process that has ended from the list; NULL: none. Call until NULL, so that the thread continues. */
+/* Removes and returns a watched process that has ended; NULL: none. Must be called until it returns NULL, so
+ * that the thread continues. */
 struct process_end *process_ends_pop(struct process_ends *e);
 
-/* The caller has learned of an end itself. */
+/* Called if the caller has detected an end itself. */
 static inline void process_ends_have_news(struct process_ends *e)
 {
     atomic_store_explicit(&e->news, true, memory_order_relaxed);

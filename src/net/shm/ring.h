@@ -1,20 +1,21 @@
-/* ring.h: the queue through which the ranks of a node send frames to one of them. One line-sized slot a
- * frame, filled by the sender and only read by the receiver; a sequence number in the slot marks it as
- * full. Payload that does not fit into the slot lies in a ring of lines beside it, so that payload bytes can
- * never be mistaken for a sequence number. Both rings are reserved by one compare-and-swap, both are given
- * back by one store.
+/* ring.h: the queue through which the ranks of a node send frames to one of them. Each frame has a slot of
+ * one cache line, which the sender writes and the receiver only reads; a sequence number in the slot marks it
+ * as full. Payload that does not fit into the slot is in a second ring of cache lines, so that payload bytes
+ * can never be mistaken for a sequence number. One compare-and-swap reserves entries of both rings, one store
+ * releases them.
  *
  *   - 8 bytes of payload cost one cache line from sender to receiver: the slot.
- *   - The receiver polls one slot, however many ranks there are.
- *   - Lines of the data ring that are to be written come from the receiver's cache all at once, if there are few; a sender
- *     that is alone prefetches the next ones when it has sent.
- *   - The sender reads the receiver's head only when the ring is full by its own copy.
+ *   - The receiver polls one slot, for any number of ranks.
+ *   - A sender prefetches the lines of a payload, if they are few, from the receiver's cache before it
+ *     writes them; the only sender of a ring prefetches the lines of the next frame after each send.
+ *   - The sender reads the receiver's head only if the ring is full according to its own copy.
  *   - All-zero memory is an empty ring, so a rank may send before the receiver has started.
- *   - A sender that dies between the reservation of a slot and its publication leaves a hole, at which the receiver would
- *     wait for ever. Each sender therefore records in a line of its own which slot it is about to reserve (its intent),
- *     before it reserves that slot: the owner of every reserved slot is among the senders whose intent is that slot. The
- *     receiver skips the slot when the launcher has reported the death of all of them, however long that takes
- *     (ring_blocked_reason). A sender that lives, running or stopped, never loses its slot.
+ *   - A sender that dies between the reservation of a slot and its publication leaves a hole, at which the
+ *     receiver would wait for ever. Each sender therefore records in a line of its own which slot it is about
+ *     to reserve (its intent), before it reserves that slot: the owner of every reserved slot is among the
+ *     senders whose intent is that slot. The receiver skips the slot when the launcher has reported the death
+ *     of all of them, however long that takes (ring_blocked_reason). A sender that lives, running or stopped,
+ *     never loses its slot.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_SHM_RING_H
@@ -51,13 +52,13 @@ _Static_assert(sizeof(struct ring_slot) == CACHE_LINE, "a slot is one cache line
 
 /* Positions are two 32-bit counters in one word: slots << 32 | data lines. They only grow and may wrap. */
 struct ring {
-    _Alignas(CACHE_LINE) _Atomic uint64_t tail; /* end of what senders have reserved */
-    _Alignas(CACHE_LINE) _Atomic uint64_t head; /* end of what the receiver has released */
+    _Alignas(CACHE_LINE) _Atomic uint64_t tail; /* end of the entries that senders have reserved */
+    _Alignas(CACHE_LINE) _Atomic uint64_t head; /* end of the entries that the receiver has released */
     _Alignas(CACHE_LINE) struct ring_slot slots[RING_SLOTS];
     /* the data ring and the senders' intents follow: ring_extra_bytes */
 };
 
-/* One line a sender, which the receiver reads only when a slot stays empty after a death. */
+/* One cache line for each sender. The receiver reads these lines only if a slot stays empty after a death. */
 struct ring_intent {
     _Alignas(CACHE_LINE) _Atomic uint64_t slot; /* RING_INTENT | position; 0: none */
 };
@@ -70,7 +71,7 @@ struct ring_sender {
     uint64_t head;       /* value of ring->head when it was last read */
     uint32_t data_lines; /* lines of the data ring, a power of two */
     uint32_t id;
-    bool alone; /* no other process sends into the ring: no compare-and-swap needed */
+    bool alone; /* no other process sends into this ring: no compare-and-swap is needed */
 };
 
 struct ring_receiver {
@@ -93,7 +94,7 @@ static inline struct ring_intent *ring_intents(struct ring *r, uint32_t data_lin
     return (struct ring_intent *)(void *)(ring_data(r) + (size_t)data_lines * CACHE_LINE);
 }
 
-/* The number of bytes behind a struct ring. */
+/* The number of bytes that follow a struct ring in memory. */
 static inline size_t ring_extra_bytes(uint32_t data_lines, uint32_t senders)
 {
     return ((size_t)data_lines + senders) * CACHE_LINE;
@@ -105,7 +106,7 @@ static inline struct ring_receiver ring_receiver(struct ring *r, uint32_t data_l
         .ring = r, .data = ring_data(r), .intents = ring_intents(r, data_lines), .data_lines = data_lines};
 }
 
-/* Initialises sender `id`. The intent of an earlier sender with this number is void. */
+/* Initialises sender `id`. An intent that an earlier sender with this id left is void. */
 static inline struct ring_sender ring_sender(struct ring *r, uint32_t data_lines, uint32_t id, bool alone)
 {
     return (struct ring_sender){.ring = r,
@@ -137,14 +138,15 @@ static inline bool ring_is_prefetched(uint32_t lines)
     return lines >= RING_PREFETCH_MIN && lines <= RING_PREFETCH_MAX;
 }
 
-/* Prefetches the lines of a payload before it is written: stores would wait for one after the other. */
+/* Prefetches the lines of a payload before it is written: stores would wait for each line in turn. */
 static inline void ring_prefetch(const char *room, uint32_t lines)
 {
     for (uint32_t i = 0; i < lines; i++)
         cpu_prefetch_write(room + (size_t)i * CACHE_LINE);
 }
 
-/* Prefetches, after a frame was sent, the lines of the next frame if that is as long. Not lines that the receiver may still need. */
+/* After a send, prefetches the lines for a next frame of equal length, unless the receiver still needs
+ * them. */
 static inline void ring_prefetch_next(const struct ring_sender *s, uint32_t position, uint32_t end,
                                       uint32_t lines)
 {
@@ -154,8 +156,8 @@ static inline void ring_prefetch_next(const struct ring_sender *s, uint32_t posi
         ring_prefetch(s->data + (size_t)start * CACHE_LINE, lines);
 }
 
-/* Reserves one slot and room for len bytes. Returns the slot, its position and where the payload goes, or
- * NULL. */
+/* Reserves one slot, and room for len bytes. Returns the slot, its position and the address of the payload,
+ * or NULL if the ring is full. */
 static inline struct ring_slot *ring_reserve(struct ring_sender *s, size_t len, uint32_t *position,
                                              char **payload)
 {
@@ -207,8 +209,8 @@ static inline struct ring_slot *ring_reserve(struct ring_sender *s, size_t len, 
     return rs;
 }
 
-/* Makes the frame visible; everything written before belongs to it. `len` may be less than was reserved, as
- * long as both lie on the same side of RING_INLINE_MAX. */
+/* Publishes the reserved slot: all earlier stores to the frame become visible to the receiver. `len` may be
+ * less than reserved if both are on the same side of RING_INLINE_MAX. */
 static inline void ring_publish(struct ring_sender *s, struct ring_slot *slot, uint32_t position,
                                 const struct frame_header *header, size_t len)
 {
@@ -235,7 +237,7 @@ static inline int ring_send(struct ring_sender *s, uint64_t head, uint64_t from,
     return 0;
 }
 
-/* The next frame, or NULL. It stays valid until ring_consume. */
+/* Returns the next frame, which stays valid until ring_consume, or NULL. */
 static inline const struct ring_slot *ring_peek(struct ring_receiver *r, const char **payload, size_t *len,
                                                 uint32_t *sender)
 {
@@ -262,7 +264,7 @@ static inline void ring_publish_consumed(struct ring_receiver *r)
     atomic_store_explicit(&r->ring->head, r->published, memory_order_release);
 }
 
-/* True if the next slot is reserved. If the ring is empty too, the owner has not published that slot yet. */
+/* True if the next slot is reserved. If the ring is empty too, the owner has not published the slot yet. */
 static inline bool ring_is_reserved(const struct ring_receiver *r)
 {
     return (uint32_t)(atomic_load_explicit(&r->ring->tail, memory_order_acquire) >> 32) != r->slot;
@@ -274,8 +276,8 @@ enum ring_block {
     RING_OWNER_UNSURE /* a dead and a living sender had the same intent: wait for the living one to proceed */
 };
 
-/* Returns why the next slot is not published. A living sender with this slot as its intent may own the slot, or may have lost it to a
- * dead sender and not have noticed yet (stopped between the two instructions). */
+/* Returns why the next slot is not published. A living sender with this slot as its intent may own the slot;
+ * or a dead sender may own it, and the living one was stopped before it tried to reserve. */
 static inline enum ring_block ring_blocked_reason(const struct ring_receiver *r, uint32_t senders,
                                                   bool (*is_dead)(void *arg, uint32_t sender), void *arg)
 {
@@ -296,8 +298,8 @@ static inline enum ring_block ring_blocked_reason(const struct ring_receiver *r,
     return alive ? RING_OWNER_UNSURE : RING_OWNER_DEAD;
 }
 
-/* Skips the slot of a dead sender. Its lines of the data ring are released with those of the next frame that has lines, or when the
- * ring is empty. */
+/* Skips the slot of a dead sender. Its lines in the data ring are released with those of the next frame that
+ * has lines, or when the ring is empty. */
 static inline void ring_skip(struct ring_receiver *r)
 {
     r->slot++;
@@ -309,13 +311,13 @@ static inline void ring_consume(struct ring_receiver *r, const struct ring_slot 
     if (len > RING_INLINE_MAX)
         r->line = slot->u.lines.end;
     r->slot++;
-    /* Publishing consumed slots costs each sender a cache miss: done for a quarter of the ring at a time. */
+    /* Publishing `head` costs each sender a cache miss, so it is done once per quarter of the ring. */
     if (r->slot - (uint32_t)(r->published >> 32) >= RING_SLOTS / 4 ||
         r->line - (uint32_t)r->published >= r->data_lines / 4)
         ring_publish_consumed(r);
 }
 
-/* Releases all consumed slots and lines when the ring is empty: a sender may wait for a large piece. */
+/* Called when the ring is empty: releases all consumed slots and lines, which a sender may wait for. */
 static inline void ring_return_when_idle(struct ring_receiver *r)
 {
     if (unlikely(r->skipped)) {

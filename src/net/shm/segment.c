@@ -27,7 +27,7 @@ static void segment_measure(struct segment *s)
     s->size = ALIGN_UP(sizeof(struct segment_head), page) + s->rank_size * s->nlocal + SEGMENT_AREA_SIZE;
 }
 
-/* Checks that all ranks were given the same ring size: otherwise they would read each other's memory wrongly. */
+/* Checks that all ranks have the same layout: otherwise they would misinterpret each other's memory. */
 static int segment_check_layout(struct segment *s)
 {
     uint32_t mine =
@@ -41,8 +41,8 @@ static int segment_check_layout(struct segment *s)
                    mine, seen);
 }
 
-/* Sets the size of the file, if no rank has done so: with room for spans, unless the size of files is limited (a file that grows past the
- * limit kills the process). */
+/* Sets the size of the file, if no rank has done so. The size includes spans, unless the size of files is
+ * limited (a file that grows past the limit kills the process). */
 static bool segment_size_file(struct segment *s)
 {
     struct rlimit limit;
@@ -53,8 +53,7 @@ static bool segment_size_file(struct segment *s)
         return false;
     if (shared_memory_is_valid(s->fd, SHARED_MEMORY_NODE, spans + SEGMENT_SPANS))
         s->spans = spans;
-    errno =
-        EPERM; /* another process handed over a file that is not its node's memory, or disagrees about its size */
+    errno = EPERM; /* another process sent a wrong file, or disagrees about its size */
     return shared_memory_is_valid(s->fd, SHARED_MEMORY_NODE, s->size);
 }
 
@@ -74,7 +73,7 @@ int segment_open(struct boot *boot, uint32_t data_lines, struct segment *out)
     if (base == MAP_FAILED)
         return err_set(MPI_ERR_NO_MEM, "cannot map %zu bytes of shared memory: %s", s.size,
                        err_reason(errno));
-    s.own_fd = s.fd != boot->node_fd; /* the launcher's is boot's to close */
+    s.own_fd = s.fd != boot->node_fd; /* boot closes a descriptor of the launcher */
     s.head = base;
     s.ranks = (char *)base + ALIGN_UP(sizeof(struct segment_head), (size_t)sysconf(_SC_PAGESIZE));
     s.area = s.ranks + s.rank_size * s.nlocal;

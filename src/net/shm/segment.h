@@ -1,6 +1,6 @@
 /* segment.h: the memory that the ranks of one node share: which ranks there are, their doorbells, their
- * rings, and an area for the layers above. It is one memfd, so nothing is in /dev/shm and its size limit does
- * not matter; pages that are never used cost nothing.
+ * rings, and an area for the layers above. It is one memfd, so the size limit of /dev/shm does not apply;
+ * pages that are never used take no memory.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_SHM_SEGMENT_H
@@ -13,9 +13,9 @@
 #define SEGMENT_CPUS      1024
 #define SEGMENT_AREA_SIZE (32u << 20)
 #define SEGMENT_SPANS \
-    ((uint64_t)1 << 46) /* bytes of the file for spans, which are a hole until they are used */
+    ((uint64_t)1 << 46) /* bytes of the file for spans; sparse, so unused spans take no memory */
 
-/* What a rank publishes about itself before it counts as arrived. */
+/* Data that a rank publishes before it counts as arrived. */
 struct segment_rank {
     _Atomic uint32_t present;
     int32_t pid;
@@ -28,14 +28,15 @@ struct segment_rank {
 };
 
 struct segment_head {
-    _Atomic uint32_t settings; /* layout of the first rank, with which all ranks must agree */
+    _Atomic uint32_t settings; /* layout that the first rank has set; all ranks must have the same */
     _Atomic uint32_t arrived;  /* number of ranks that have mapped the segment; futex */
     _Alignas(CACHE_LINE) struct shlock area_lock;
-    /* Pages that the owner of the lock is marking. No rank uses them at that moment, so they are free if the owner dies. */
+    /* Pages that the owner of the lock is marking or clearing. No rank uses them during that time, so they
+     * are free if the owner dies. */
     uint32_t area_first, area_count;
     uint64_t area_used[SEGMENT_AREA_SIZE / 4096 / 64]; /* bit set of the pages in use */
     _Atomic uint64_t area_common; /* offset + 1 of the common piece (net_area_get_common); 0: not allocated */
-    _Alignas(CACHE_LINE) _Atomic uint64_t spans_used; /* bytes handed out behind the area, never twice */
+    _Alignas(CACHE_LINE) _Atomic uint64_t spans_used; /* bytes of the spans allocated so far; never reused */
 };
 
 struct segment {
@@ -43,14 +44,14 @@ struct segment {
     char *ranks; /* nlocal blocks of rank_size bytes */
     char *area;
     size_t size, rank_size;
-    uint64_t spans; /* offset of the spans in the file; 0: the file has no room for spans */
+    uint64_t spans; /* offset of the spans in the file; 0: the file has no spans */
     uint32_t nlocal, data_lines;
     int fd;      /* the memory file: spans are mapped from it, and guests find the doorbell in it */
     bool own_fd; /* segment_close closes `fd` */
 };
 
-/* Maps the segment of my node (from the launcher, or passed from the node's first rank) and checks that all
- * ranks use the same settings. */
+/* Maps the segment of this node (from the launcher, or from the node's first rank) and checks that all ranks
+ * use the same settings. */
 int segment_open(struct boot *boot, uint32_t data_lines, struct segment *out);
 void segment_close(struct segment *s);
 
@@ -59,17 +60,17 @@ static inline struct segment_rank *segment_rank(const struct segment *s, uint32_
     return (struct segment_rank *)(s->ranks + s->rank_size * local_rank);
 }
 
-/* Announces this rank and waits for the others; the error names the ranks that are missing. */
+/* Announces this rank and waits for the others. An error names the missing ranks. */
 int segment_wait_all_present(struct segment *s, struct boot *boot);
 
-/* Number of processors that the ranks of the node may use together. */
+/* The number of processors that the ranks of the node together may use. */
 uint32_t segment_cpus(const struct segment *s);
 
-/* fdpass.c: the node's first rank hands the segment to the others through a socket; for launchers that do
- * not. */
+/* fdpass.c: the node's first rank sends the descriptor of the segment to the other ranks through a socket,
+ * for launchers that do not pass it. */
 int fdpass_exchange(struct boot *boot, int *fd);
 
-/* The part of a rank that is alone on its node: the fence of fdpass_exchange, in which all ranks of the job take part. */
+/* Called by a rank that is alone on its node: joins the collective fence of fdpass_exchange. */
 int fdpass_join_barrier(struct boot *boot);
 
 #endif

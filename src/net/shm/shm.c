@@ -1,11 +1,11 @@
-/* shm.c: the shared-memory transport: frames through one ring per receiver, put and get by a single copy
- * where the system allows it, and a doorbell for sleepers.
+/* shm.c: the shared-memory transport: frames through one ring per receiver, put and get by a single copy if
+ * the system allows it, and a doorbell for sleepers.
  *
- * A sender must not miss a sleeper: it publishes a frame, then looks whether the receiver sleeps; the
- * receiver announces that it sleeps, then looks for frames. Each needs its store ordered before its load.
- * When every rank has a processor, the sleeper pays for both sides with membarrier(2) and senders pay
- * nothing. When ranks share processors, or a progress thread is announced after every call, sleeping is the
- * common case and a fence in the sender is the cheaper way.
+ * A sender must not miss a sleeper: it publishes a frame, then checks whether the receiver sleeps; the
+ * receiver announces that it sleeps, then checks for frames. Each must order its store before its load. If
+ * every rank has a processor, the sleeper executes a barrier for both sides with membarrier(2), and senders
+ * need no fence. If ranks share processors, or a progress thread is announced after every call, sleeping is
+ * the common case and a fence in the sender costs less.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -281,7 +281,7 @@ void shm_commit(struct peer *peer, const struct frame_header *header, size_t len
     endpoint_wake_receiver(ep);
 }
 
-/* Replaces the process number in the error by the rank. The launcher may report the death only a moment later. */
+/* Replaces the process id in the error text by the rank, because the launcher may report the death later. */
 static int shm_check_copy(const struct peer *peer, int rc)
 {
     if (unlikely(rc == MPIX_ERR_PROC_FAILED) && peer->rank < peer->net->size)
@@ -289,8 +289,8 @@ static int shm_check_copy(const struct peer *peer, int rc)
     return rc;
 }
 
-/* The last byte is written by a call of its own: within one, the kernel copies in any order, and even where
- * it does not, the other processor may see the stores in another one. */
+/* The last byte is written by a separate call: within one call the kernel copies in any order, and another
+ * processor may see the stores in a different order. */
 static int put_ordered_last_byte(pid_t pid, const char *local, uint64_t remote, size_t len)
 {
     int rc = cma_write(pid, local, remote, len - 1);
@@ -387,8 +387,8 @@ static int shm_poll(struct transport *t)
     return events;
 }
 
-/* The caller has announced itself as a sleeper. After the barrier every sender either sees that or has made
- * its frame visible to us. */
+/* Arms the transport. The caller has announced a sleeper. After the barrier every sender either sees the
+ * sleeper or has made its frame visible to this process. */
 static bool shm_arm(struct transport *t)
 {
     const struct shm *s = (struct shm *)t;

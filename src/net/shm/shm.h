@@ -1,4 +1,4 @@
-/* shm.h: what the files of the shared-memory transport share.
+/* shm.h: internal declarations of the shared-memory transport.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_SHM_SHM_H
@@ -27,21 +27,22 @@ struct shm {
     uint32_t nlocal, local_rank;
     uint64_t probe; /* peers test cross-memory reads with this word */
     bool membarrier;
-    bool naps; /* see shm_recover */
+    bool naps; /* the process sleeps only for short times; see shm_recover */
 };
 
-/* After a death: skips the next slot if its sender died before it published its frame; returns the number of slots skipped (0 or
- * 1). While that cannot be decided the process naps instead of sleeping (*naps, net->unrung). For shm.c and inbox.c. */
+/* Called after a death: skips the next slot if its sender died before it published its frame; returns the
+ * number of slots skipped (0 or 1). While the owner of the slot is uncertain, the process sleeps only for
+ * short times (*naps, net->unrung). Used by shm.c and inbox.c. */
 int shm_recover(struct net *net, struct ring_receiver *r, uint32_t senders,
                 bool (*is_dead)(void *arg, uint32_t sender), void *arg, bool *naps);
 
-/* The end of a guest on this machine is reported to net_lost_process_ended, unless it has finished MPI before. NULL: it cannot be watched, and
- * the user was warned. For guest.c. */
+/* Watches a guest on this machine: its end is reported to net_lost_process_ended, unless it has finished MPI
+ * before. NULL: it cannot be watched, and the user was warned. Used by guest.c. */
 struct inbox_watch;
 struct inbox_watch *inbox_watch_process(struct transport *t, const struct net_card *card, uint32_t number);
 void inbox_unwatch(struct transport *t, struct inbox_watch *w);
 bool inbox_watch_has_ended(const struct inbox_watch *w);
-/* True if the process has ended or is ending, also if that was not reported yet. */
+/* True if the process has ended or is ending, even if this was not reported yet. */
 bool inbox_watch_is_gone(const struct inbox_watch *w, const struct net_card *card);
 
 /* Shared with inbox.c, where peer->endpoint also begins with a struct shm_endpoint. */

@@ -1,6 +1,6 @@
 /* span.c: memory of any size for windows, in the file behind the node's segment. A span is a range of that
- * file that is allocated once and never reused: the file has room for years of them, and pages that were
- * dropped take no memory.
+ * file that is allocated once and never reused: the file has addresses for years of use, and discarded pages
+ * take no memory.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #include "net/shm/shm.h"
 
-/* Spans begin where a huge page may. */
+/* Spans of 2 MiB or more begin at a huge page boundary. */
 #define SPAN_ALIGN ((uint64_t)2 << 20)
 #define SPAN_SMALL ((uint64_t)64 << 10)
 

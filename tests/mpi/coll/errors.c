@@ -59,7 +59,6 @@ int main(int argc, char **argv)
     expect_class(MPI_Neighbor_allgather(a, 1, MPI_INT, b, 1, MPI_INT, w), MPI_ERR_TOPOLOGY, "no neighbours");
     expect_class(MPI_Barrier(MPI_COMM_NULL), MPI_ERR_COMM, "barrier of nobody");
 
-    /* The communicator still works. */
     int one = 1;
     EXPECT_EQ(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, w), MPI_SUCCESS);
     EXPECT_EQ(sum, 2);

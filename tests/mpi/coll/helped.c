@@ -14,7 +14,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-enum { ROUNDS = 7, INTS_MAX = 1 << 17 }; /* ints */
+enum { ROUNDS = 7, INTS_MAX = 1 << 17 }; /* INTS_MAX: length of the buffers in ints */
 
 static int32_t element_value(int rank, int i, int round)
 {
@@ -123,10 +123,10 @@ static void test_gaps(int32_t *in, int32_t *out, int root, int n, int round)
     MPI_Type_free(&spread);
 }
 
-/* A call in which both ranks combine pieces for certain: the root waits with its first piece until the
- * other rank has combined one. The data fits into the slots, so that if memory cannot be read the other
- * rank returns, and the root continues. */
-enum { HELPED_INTS = 12288 }; /* ints */
+/* A reduction in which both ranks must combine pieces: in its first piece rank 0, the root, waits until rank
+ * 1 has combined a piece. If processes cannot read each other's memory rank 1 combines nothing; the data fits
+ * into the slots, so rank 1 returns, and rank 0 continues. */
+enum { HELPED_INTS = 12288 }; /* length of the vector */
 static _Atomic int *flags;    /* [0]: the other rank has combined a piece; [1]: it has returned */
 
 static void wait_for_helper(void *in, void *inout, int *len, MPI_Datatype *type)

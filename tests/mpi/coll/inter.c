@@ -22,7 +22,7 @@ static int *make_block(int n)
     return p;
 }
 
-/* The root argument of this rank's group for rank `root` of side `root_side`. */
+/* Returns the `root` argument that this rank passes if the root is rank `root` of side `root_side`. */
 static int root_arg(int root_side, int root)
 {
     if (side != root_side)

@@ -55,8 +55,8 @@ static void check_bcast(size_t n, int root)
         EXPECT(in[i] == element_value(root, i));
 }
 
-/* Tests reductions in which ranks that only send use all flags in one call. The preceding barrier leaves
- * steps that no rank has reported as done yet. */
+/* Tests reductions in which the ranks that only send use all flags in one call. After the preceding barrier
+ * some steps of earlier calls are not reported as done yet. */
 static void check_reduce(size_t n, int root)
 {
     fill_input(n);

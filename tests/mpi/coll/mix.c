@@ -120,7 +120,7 @@ static void test_rootless(int kind, const struct call *c)
         expect_sum(c, kind == 8 ? (size_t)c->rank * c->n : 0);
 }
 
-/* Draws the next call, the same at every rank except for what its communicator changes. */
+/* Draws the next call from common random numbers; root and length also depend on the communicator's size. */
 static int next_call(uint64_t *random_state, MPI_Comm comms[3], struct call *c)
 {
     const int kind = (int)(random_below(random_state) % 10);

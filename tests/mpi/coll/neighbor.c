@@ -122,7 +122,6 @@ static void test_dist_graph(void)
     MPI_Comm_free(&graph);
 }
 
-/* Tests a ring as a graph. */
 static void test_graph(void)
 {
     const int n = mpitest_size;

@@ -177,8 +177,8 @@ int main(int argc, char **argv)
                 MPI_Wait(&requests[(FORMS - 1 - i + mpitest_rank) % FORMS], MPI_STATUS_IGNORE);
         } else {
             int left = FORMS, which, blocking = 0, one = 1;
-            MPI_Allreduce(&one, &blocking, 1, MPI_INT, MPI_SUM,
-                          MPI_COMM_WORLD); /* a blocking call in between */
+            /* A blocking call while nonblocking calls are in flight. */
+            MPI_Allreduce(&one, &blocking, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
             EXPECT_EQ(blocking, mpitest_size);
             while (left-- > 0)
                 MPI_Waitany(FORMS, requests, &which, MPI_STATUS_IGNORE);

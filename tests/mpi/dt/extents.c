@@ -142,7 +142,7 @@ static struct random_type *make_leaf(void)
     return m;
 }
 
-/* contiguous, vector, hvector */
+/* Makes a contiguous, vector or hvector type. */
 static struct random_type *make_strided(const struct random_type *old, int *fits)
 {
     static const char *const name[] = {"contiguous", "vector", "hvector"};
@@ -169,7 +169,7 @@ static struct random_type *make_strided(const struct random_type *old, int *fits
     return m;
 }
 
-/* indexed, hindexed, indexed_block, hindexed_block */
+/* Makes an indexed, hindexed, indexed_block or hindexed_block type. */
 static struct random_type *make_indexed(const struct random_type *old, int *fits)
 {
     static const char *const name[] = {"indexed", "hindexed", "indexed_block", "hindexed_block"};

@@ -74,8 +74,8 @@ static void test_locations(void)
     EXPECT(least.v == 1 - mpitest_size && least.i == mpitest_size - 1);
 }
 
-/* Products of 2 x 2 matrices: associative, not commutative. The user's function must receive the derived
- * type itself. */
+/* The user function multiplies 2 x 2 matrices, which is associative and not commutative. It must receive the
+ * derived type itself. */
 static MPI_Datatype matrix;
 
 static void multiply(void *in, void *inout, int *len, MPI_Datatype *type)

@@ -4,8 +4,8 @@
  *
  * A leak of any size in each spawn causes a new maximum in every round. Other growth causes only
  * occasional maxima: a table of processes grows with the 8th and the 16th spawn, and on a busy machine the
- * memory of ending processes varies by some hundred bytes. Among five rounds three were maxima at times;
- * among eight rounds most are not.
+ * memory of ending processes varies by some hundred bytes. At most half of the
+ * counted rounds may be maxima: of five rounds three sometimes were, of eight rounds most are not.
  *
  * ranks: 2
  * also: FISHPLATE_SHM_CMA=0
@@ -48,7 +48,6 @@ static int count_open_files(void)
     return n;
 }
 
-/* Returns the number of mappings that are shared with other processes. */
 static int count_shared_mappings(void)
 {
     char line[512];

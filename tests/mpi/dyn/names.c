@@ -69,7 +69,7 @@ static void run_publisher(char *program)
     EXPECT_EQ(status, 0);
 }
 
-/* All ranks publish the names of a process that has ended: exactly one rank gets each name, and no other
+/* All ranks publish the names of a process that has ended: one rank succeeds with each name, and no other
  * rank removes that entry. */
 static void test_names_of_ended_process(char *program)
 {

@@ -85,7 +85,7 @@ int main(int argc, char **argv)
 
     /* The file that a process with the same pid on another host writes before it links the name. */
     static const char hash[] =
-        "16367aacb67a4a017c8da8ab95682ccb390863780f7114dda0a0e0c55644c7c4"; /* "second" */
+        "16367aacb67a4a017c8da8ab95682ccb390863780f7114dda0a0e0c55644c7c4"; /* SHA-256 of the name "second" */
     char other[2 * PATH_MAX];
     snprintf(other, sizeof(other), "%s/%s.%d", own, hash, (int)getpid());
     EXPECT(mknod(other, S_IFREG | 0600, 0) == 0);

@@ -27,7 +27,7 @@ static int count_wrong(const int *data, int n, int seed)
     return bad;
 }
 
-/* Rank i of one side exchanges messages with rank i of the other, if there is one. */
+/* Rank i of one side exchanges messages with rank i of the other side, if that rank exists. */
 static void test_pairs(MPI_Comm inter, int rank)
 {
     int remote, n = LARGE / (int)sizeof(int);

@@ -24,8 +24,8 @@ static void run_child(MPI_Comm parents)
     MPI_Comm_disconnect(&parents);
 }
 
-/* Spawns one process of the first program, which is found by `path`, and up to three of the second, of
- * which `soft` permits two. */
+/* Spawns the first program, which is found by the info key `path`, once, and the second program up to three
+ * times; `soft` permits two processes of the second program. */
 static void test_programs(char *self)
 {
     char *name = strrchr(self, '/') ? strrchr(self, '/') + 1 : self, *commands[] = {name, self},
@@ -44,14 +44,14 @@ static void test_programs(char *self)
              name > self ? self : ".");
     MPI_Info_create(&infos[0]);
     MPI_Info_set(infos[0], "path", folders);
-    MPI_Info_set(infos[0], "wdir",
-                 "/"); /* otherwise the program would be found in the job's working directory */
+    /* Without this key the program would be found in the job's working directory. */
+    MPI_Info_set(infos[0], "wdir", "/");
     MPI_Info_create(&infos[1]);
     MPI_Info_set(infos[1], "env", "SPAWN_TEST=two words\nSPAWN_OTHER=1");
     MPI_Info_set(infos[1], "soft", "0:2,9");
     MPI_Info_set(infos[1], "file", file);
     MPI_Info_set(infos[1], "arch", machine.machine);
-    /* The error codes are each rank's own choice. */
+    /* A rank may ignore the error codes although other ranks receive them. */
     MPI_Comm_spawn_multiple(2, commands, MPI_ARGVS_NULL, most, infos, 1, MPI_COMM_WORLD, &children,
                             mpitest_rank == 0 ? MPI_ERRCODES_IGNORE : codes);
     unlink(file);

@@ -26,7 +26,7 @@ static int error_class_of(int rc)
     return class;
 }
 
-/* fishplate:2:<key>:<network>:<local>:<port>:<addresses> */
+/* Fields of a port name: fishplate:2:<key>:<network>:<local>:<port>:<addresses>. */
 enum { FIELD_NETWORK = 3, FIELD_LOCAL, FIELD_PORT, FIELD_ADDRESSES };
 
 static char *find_field(char *name, int n)

@@ -68,7 +68,7 @@ static void test_alltoall(void)
 static void test_nonblocking(void)
 {
     MPI_Request r[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-    /* A late rank knows of the death and starts nothing. */
+    /* A rank that calls late may know of the death already; its call then fails at once. */
     int began = MPI_Iallreduce(out, in, 1000, MPI_INT, MPI_SUM, now, &r[0]);
     EXPECT(error_class_of(began) == MPI_SUCCESS || error_class_of(began) == MPIX_ERR_PROC_FAILED);
     MPI_Ibarrier(now, &r[1]);

@@ -70,8 +70,8 @@ int main(int argc, char **argv)
         use_communicators_of_all();
         use_communicators_of_one();
     }
-    EXPECT(allocated_bytes() - before <
-           256 * 1024); /* retaining every agreement would need ten times as much */
+    /* Retaining every agreement would need ten times this amount. */
+    EXPECT(allocated_bytes() - before < 256 * 1024);
     if (rank == victim)
         die();
     MPI_Comm rest;

@@ -119,7 +119,6 @@ static const volatile char *map_receiver_memory(void)
     return there;
 }
 
-/* Starts the message; its receive is posted before its send. */
 static void start_message(MPI_Request *r)
 {
     if (receives) {

@@ -34,7 +34,8 @@ static void test_message_sent_before_death(void)
     if (rank == victim) {
         for (int i = 0; i < victim; i++)
             MPI_Send(&i, 1, MPI_INT, i, 5, now);
-        for (int i = 0; i < victim; i++) /* the other ranks have received the message */
+        /* Waits until every other rank has received the message. */
+        for (int i = 0; i < victim; i++)
             MPI_Recv(&x, 1, MPI_INT, i, 6, now, MPI_STATUS_IGNORE);
         die();
     }

@@ -40,7 +40,7 @@ static void test_fence(void)
     free_window();
 }
 
-/* A lock of rank 0's window whose owner has died. */
+/* All ranks request a lock on rank 0's window that the dead rank holds. */
 static void test_lock(void)
 {
     int x = 0;
@@ -60,8 +60,8 @@ static void test_lock(void)
     free_window();
 }
 
-/* Rank 0's lock, which the dead rank holds, is requested by the first operation on rank 0 and by the next
- * one. */
+/* The dead rank holds the lock on rank 0's window. Within MPI_Win_lock_all the first operation on rank 0
+ * requests that lock and fails, and so do the following operations. */
 static void test_lock_all_first_access(void)
 {
     int x = 0;
@@ -102,7 +102,7 @@ static void test_flush(void)
         die();
     rc = MPI_Put(mine, WORDS, MPI_INT, victim, 0, WORDS, MPI_INT, win);
     int flushed = MPI_Win_flush(victim, win);
-    if (rc || flushed) /* mapped memory remains valid after its owner's death */
+    if (rc || flushed) /* succeeds on mapped memory, which remains valid after its owner's death */
         EXPECT_DEATH(rc ? rc : flushed);
     EXPECT_DEATH(MPI_Recv(&got, 1, MPI_INT, victim, 0, now, MPI_STATUS_IGNORE));
     EXPECT_DEATH(MPI_Put(mine, 1, MPI_INT, victim, 0, 1, MPI_INT, win));
@@ -161,8 +161,8 @@ static void count_win_error(MPI_Win *w, int *code, ...)
     win_errors += *w == win;
 }
 
-/* The victim is stopped, and killed when every rank has a request to it: the wait fails, as an error of
- * the window. */
+/* The victim is stopped, and killed when every rank has an unfinished request to it: MPI_Wait fails, and the
+ * window's error handler is called. */
 static void test_pending_request(void)
 {
     long pid = getpid();
@@ -174,9 +174,10 @@ static void test_pending_request(void)
     MPI_Errhandler_free(&h);
     MPI_Bcast(&pid, 1, MPI_LONG, victim, now);
     MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
-    MPI_Get(mine + 1, 1, MPI_INT, victim, 0, 1, MPI_INT, win); /* the first access may need the victim */
+    /* Before the victim is stopped: the first access may need a reply of the victim. */
+    MPI_Get(mine + 1, 1, MPI_INT, victim, 0, 1, MPI_INT, win);
     MPI_Win_flush(victim, win);
-    EXPECT_CLASS(add_and_wait(), MPI_SUCCESS); /* connects: a stopped process does not answer */
+    EXPECT_CLASS(add_and_wait(), MPI_SUCCESS); /* opens the connection before the victim is stopped */
     MPI_Barrier(now);
     if (rank == victim) {
         printf("rank %d of %d dies\n", rank, size);
@@ -194,7 +195,7 @@ static void test_pending_request(void)
         MPI_Send(NULL, 0, MPI_INT, 0, 1, now);
     win_errors = 0;
     int rc = MPI_Wait(&r, MPI_STATUS_IGNORE);
-    if (rc) /* not where the victim's memory is mapped */
+    if (rc) /* on mapped memory the request succeeds */
         EXPECT_DEATH(rc);
     EXPECT_EQ(win_errors, rc != MPI_SUCCESS);
     EXPECT_DEATH(MPI_Recv(NULL, 0, MPI_INT, victim, 0, now, MPI_STATUS_IGNORE));
@@ -210,7 +211,7 @@ static void test_request(void)
     MPI_Barrier(now);
     if (rank == victim)
         die();
-    int rc = add_and_wait(); /* mapped memory remains valid after its owner's death */
+    int rc = add_and_wait(); /* succeeds on mapped memory, which remains valid after its owner's death */
     if (rc)
         EXPECT_DEATH(rc);
     EXPECT_DEATH(MPI_Recv(&x, 1, MPI_INT, victim, 0, now, MPI_STATUS_IGNORE));

@@ -19,7 +19,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "ft/ft.h"
 
-#define WORDS    20000 /* of 8 bytes: 160 kB */
+#define WORDS    20000 /* number of 8-byte words: 160 kB */
 #define MESSAGES 30
 #define RECEIVES 4
 
@@ -93,7 +93,7 @@ static void handle_completion(int i, int rc, const MPI_Status *status)
     }
     EXPECT(receives[i] == MPI_REQUEST_NULL);
     if (rc != MPI_SUCCESS)
-        EXPECT_DEATH(rc); /* an announced message of the dead rank */
+        EXPECT_DEATH(rc); /* fails: the dead rank had announced this message */
     else if (status->MPI_TAG == TAG_LAST)
         nlast++;
     else

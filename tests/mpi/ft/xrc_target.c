@@ -97,7 +97,8 @@ int main(int argc, char **argv)
         die();
     }
     for (int round = 0; round < ROUNDS; round++) {
-        /* Rank 0 can begin the next round, and the creator die, while this process is in this round. */
+        /* Checked one round before the death: rank 0 may be a round ahead of this rank, and the creator dies
+         * in round DEATH. */
         if (round == DEATH - 1)
             EXPECT_EQ(rank < HALF || read_counter(targets) == 0, 1);
         exchange_messages(round);

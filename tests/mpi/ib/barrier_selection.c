@@ -46,7 +46,7 @@ int main(int argc, char **argv)
     MPI_Comm_dup(MPI_COMM_WORLD, &dup);
     MPI_Comm_split(MPI_COMM_WORLD, mpitest_rank / 2, 0, &half);
     EXPECT_EQ(read_counter(selected), before + 2);
-    EXPECT_EQ(before, 1); /* MPI_COMM_WORLD */
+    EXPECT_EQ(before, 1); /* counts the selection for MPI_COMM_WORLD */
     test_barriers(dup);
     test_barriers(half);
     test_barriers(MPI_COMM_WORLD);

@@ -168,7 +168,7 @@ int main(int argc, char **argv)
         EXPECT_EQ(read_counter(written) >= ROUNDS,
                   (setting_contains("FISHPLATE_COLL", "rdma") && !counts) || (wires && no_hub));
         EXPECT_EQ(read_counter(switched) >= ROUNDS, setting_contains("FISHPLATE_COLL", "switch"));
-    } else { /* which of the two depends on the number of processors */
+    } else { /* without a set algorithm the choice depends on the number of processors */
         EXPECT_EQ(read_counter(written) >= ROUNDS, read_counter(switched) == 0);
     }
     EXPECT_EQ(read_counter(tree) >= ROUNDS, setting_contains("FISHPLATE_COLL", "multicast"));

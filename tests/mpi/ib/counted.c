@@ -203,8 +203,8 @@ int main(int argc, char **argv)
         EXPECT(counter_value("ib_shared_refills") > 2);
     check_buffers();
     if (setting_number("FISHPLATE_IB_CREDIT_MESSAGE", 0) == 1 && mpitest_rank % 2 == 0)
-        EXPECT(counter_value("ib_credit_messages") >=
-               BURST / 2); /* a credit message is sent when half of eight credits are owed */
+        /* A credit message is sent when half of a peer's eight credits are owed. */
+        EXPECT(counter_value("ib_credit_messages") >= BURST / 2);
     if (setting_is("FISHPLATE_IB_POLL_POLICY", "traffic"))
         test_competition_for_ring();
 

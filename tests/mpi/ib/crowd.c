@@ -15,7 +15,7 @@
 
 enum {
     BARRIERS = 400,
-    BEFORE = 8, /* barriers by a schedule, of the blocking and of the nonblocking form each */
+    BEFORE = 8, /* number of barriers by a schedule, for the blocking and for the nonblocking form */
     FIRST = 1,  /* the barrier that opens the group in the switch */
     SWITCHED = BARRIERS - 2 * (BEFORE + FIRST)
 };

@@ -29,7 +29,7 @@ enum { LENGTH_MAX = 400000, ROUNDS = 200, COMMS = 12, FLIGHT = 20 };
 static const int sizes[] = {1, 7, 100, 2023, 2024, 2025, 4072, 4073, 8192, 70000, LENGTH_MAX};
 #define SIZES ((int)(sizeof(sizes) / sizeof(*sizes)))
 
-/* Smaller with the argument `few`, for slow machines. */
+/* Numbers of sizes, rounds and turns; the argument `few` reduces them for slow machines. */
 static int nsizes = SIZES, rounds = ROUNDS, turns = 2;
 static unsigned char buffer[FLIGHT][LENGTH_MAX];
 
@@ -156,7 +156,7 @@ int main(int argc, char **argv)
     test_changing_roots(MPI_COMM_WORLD);
     test_data_with_gaps(MPI_COMM_WORLD);
     test_many_communicators();
-    /* Half of the ranks, two or three, are on one node. */
+    /* With two or three ranks the communicators of half of the ranks lie on one node and use no multicast. */
     EXPECT(read_counter(done) >= (unsigned long long)(rounds + turns * (mpitest_size > 3 ? 4 : 2) * COMMS));
     counters_end();
     return mpitest_end();

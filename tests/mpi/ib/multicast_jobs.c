@@ -35,7 +35,7 @@ int main(int argc, char **argv)
     if (job == 1)
         MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, mpitest_size, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other,
                        MPI_ERRCODES_IGNORE);
-    MPI_Bcast(&(int){0}, 1, MPI_INT, 0, MPI_COMM_WORLD); /* opens the group */
+    MPI_Bcast(&(int){0}, 1, MPI_INT, 0, MPI_COMM_WORLD); /* opens the multicast group */
     MPI_Barrier(other);
     test_broadcasts(job);
     MPI_Barrier(other); /* no rank closes its group while the other job broadcasts */

@@ -55,7 +55,8 @@ static void test_any_order(void)
     MPI_Request r[REQUESTS], unused;
     unsigned random_seed = 17u + (unsigned)mpitest_rank, lots = 3u + (unsigned)mpitest_rank;
     int order[REQUESTS];
-    /* Roots share nodes and streams: the first three requests have one sender. */
+    /* Several requests have the same root (the first three) or roots on the same node, so that they share a
+     * multicast stream. */
     for (int i = 0; i < REQUESTS; i++)
         MPI_Bcast_init(data[i], sizes[i], MPI_BYTE, i < 3 ? 0 : i % mpitest_size, MPI_COMM_WORLD,
                        MPI_INFO_NULL, &r[i]);

@@ -72,8 +72,8 @@ static void test_receivers_compute(int round)
             EXPECT_EQ(many[k][i], data_byte(k, i));
 }
 
-/* In the meantime a polling thread would wake up thousands of times, and a thread with short sleeps
- * hundreds of times. */
+/* Checks that the idle progress thread sleeps. A polling thread would wake up thousands of times meanwhile, a
+ * thread with short sleeps hundreds of times. */
 static void test_thread_sleeps(MPI_T_pvar_handle wakes)
 {
     const struct timespec a_while = {.tv_nsec = 100000000};

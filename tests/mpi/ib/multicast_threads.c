@@ -72,8 +72,8 @@ int main(int argc, char **argv)
         jobs[t].number = t;
         for (int k = 0; k < 2; k++)
             MPI_Comm_split(MPI_COMM_WORLD, 0, k ? -mpitest_rank : mpitest_rank, &jobs[t].comm[k]);
-        MPI_Bcast(jobs[t].data[0], 1, MPI_BYTE, 0,
-                  jobs[t].comm[0]); /* opens the group, which MPI_Ibcast does not */
+        /* Opens the multicast group, since MPI_Ibcast does not open one. */
+        MPI_Bcast(jobs[t].data[0], 1, MPI_BYTE, 0, jobs[t].comm[0]);
     }
     for (int t = 0; t < THREADS; t++)
         pthread_create(&threads[t], NULL, run_broadcasts, &jobs[t]);

@@ -17,7 +17,7 @@
 #include "counters.h"
 #include "late.h"
 
-enum { CALLS = 180, BYTES_MAX = 100000 }; /* 36 of each size */
+enum { CALLS = 180, BYTES_MAX = 100000 }; /* CALLS: 36 calls of each size */
 
 static const int sizes[] = {1, 256, 5000, 60000, BYTES_MAX};
 static unsigned char data[BYTES_MAX], other[BYTES_MAX];
@@ -72,7 +72,6 @@ static void test_broadcasts(MPI_Comm comm, unsigned *random_seed)
     }
 }
 
-/* Checks that a value is the same at all ranks of the world. */
 static void expect_same_at_all_ranks(unsigned long long value)
 {
     unsigned long long ends[2] = {value, ~value};
@@ -113,8 +112,9 @@ int main(int argc, char **argv)
         MPI_Comm_dup(MPI_COMM_WORLD, &twin);
         MPI_Comm_split(MPI_COMM_WORLD, mpitest_rank < 4 ? 0 : MPI_UNDEFINED, 0, &two);
         test_broadcasts(twin, &random_seed);
-        if (round ==
-            0) { /* in later rounds some ranks have measured more, in the communicator on two nodes */
+        /* In the second round the numbers differ: some ranks have also measured communicators on two
+         * nodes. */
+        if (round == 0) {
             expect_same_at_all_ranks(read_counter(tuned));
             expect_same_at_all_ranks(read_counter(changed));
         }

@@ -35,7 +35,7 @@ int main(int argc, char **argv)
         MPI_Barrier(comms[i]);
     for (int i = 0; i < GROUPS + MORE; i++)
         MPI_Comm_free(&comms[i]);
-    run_two_barriers(MPI_COMM_WORLD); /* afterwards both ranks have left the groups */
+    run_two_barriers(MPI_COMM_WORLD); /* both ranks have freed the communicators when these barriers end */
     const unsigned long long before = read_counter(switched);
     for (int i = 0; i < MORE; i++) {
         MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);

@@ -63,8 +63,8 @@ static void check_split(MPI_File f)
     EXPECT_EQ(error_class_of(MPI_File_write_ordered(f, &out, 1, MPI_INT, &status)), MPI_ERR_OTHER);
     EXPECT_EQ(error_class_of(MPI_File_iwrite_at_all(f, at, &out, 1, MPI_INT, &request)), MPI_ERR_OTHER);
     EXPECT_EQ(error_class_of(MPI_File_read_all_end(f, &in, &status)), MPI_ERR_OTHER);
-    EXPECT_EQ(MPI_File_write_at(f, 1000 + at, &out, 1, MPI_INT, &status),
-              0); /* independent accesses of the other ranks are permitted */
+    /* Independent accesses of the other ranks are permitted. */
+    EXPECT_EQ(MPI_File_write_at(f, 1000 + at, &out, 1, MPI_INT, &status), 0);
     EXPECT_EQ(MPI_File_write_at_all_end(f, &out, &status), 0);
     EXPECT_EQ(count_of(&status, MPI_INT), 1);
     EXPECT_EQ(error_class_of(MPI_File_write_at_all_end(f, &out, &status)), MPI_ERR_OTHER);
@@ -139,7 +139,7 @@ static void check_memory_after_end(MPI_File f, const int *wanted, int n)
     MPI_Type_free(&second);
 }
 
-/* Odd ranks access nothing. `choice` of collective buffering; the last rank's read extends beyond the end. */
+/* Odd ranks access no data; the last rank's read extends beyond the end. `choice`: collective buffering. */
 static void check_idle(const char *choice)
 {
     MPI_Info info;
@@ -233,7 +233,7 @@ static void check_hints(const char *name)
     MPI_File_close(&f);
 }
 
-/* Checks offsets that do not fit in 64 bits. */
+/* Checks positions whose file offsets do not fit in 64 bits. */
 static void check_large_offsets(MPI_File f)
 {
     const MPI_Offset most = INT64_MAX;

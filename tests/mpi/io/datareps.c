@@ -9,7 +9,6 @@
 
 #include "iotest.h"
 
-/* Reads the file as bytes. */
 static void read_raw_bytes(MPI_File f, MPI_Offset at, unsigned char *bytes, int n)
 {
     MPI_Status status;
@@ -102,7 +101,7 @@ static int read_fn(void *user, MPI_Datatype type, int count, void *file, MPI_Off
     return MPI_SUCCESS;
 }
 
-/* The conversion functions with large counts. */
+/* Conversion functions of the large-count form. */
 static int write_c_fn(void *user, MPI_Datatype type, MPI_Count count, void *file, MPI_Offset position,
                       void *extra)
 {

@@ -16,7 +16,7 @@
 #define PIECE 25
 
 static int calls_left = -1;
-static int torn; /* the call at which the victim dies writes half of its data */
+static int torn; /* 1: the write call in which the victim dies writes half of its data */
 static int words[WORDS], back[WORDS];
 static char name[64];
 

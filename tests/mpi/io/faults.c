@@ -108,7 +108,7 @@ static void fill_words(void)
     }
 }
 
-/* Short writes and reads are continued. */
+/* Short writes and reads: the library repeats the call for the remaining bytes. */
 static void check_short(const char *cb)
 {
     MPI_Status status;

@@ -44,7 +44,6 @@ static inline int count_of(MPI_Status *status, MPI_Datatype type)
     return n;
 }
 
-/* True if all ranks are on one node. */
 static inline int iotest_one_node(void)
 {
     MPI_Comm node;

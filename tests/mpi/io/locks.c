@@ -40,8 +40,8 @@ static void expect_clear_error(int rc)
 static void check_without_locks(int error, int alone)
 {
     int value = mpitest_rank, flag = 1;
-    lock_error =
-        mpitest_rank == mpitest_size - 1 || error != ENOLCK ? error : 0; /* at one rank, or at all ranks */
+    /* ENOLCK fails at the last rank only, other errors at all ranks. */
+    lock_error = mpitest_rank == mpitest_size - 1 || error != ENOLCK ? error : 0;
     MPI_File f = iotest_open(MPI_COMM_WORLD, MPI_INFO_NULL);
     const int rc = MPI_File_set_atomicity(f, 1);
     EXPECT_EQ(error_class_of(rc), MPI_ERR_IO);

@@ -84,7 +84,6 @@ static void test_displaced(MPI_File f, const char *name)
     expect_unchanged(name);
 }
 
-/* Tests that file pointers do not wrap around. */
 static void test_pointers(MPI_File f)
 {
     const MPI_Offset far = (MPI_Offset)(((uint64_t)1 << 63) - 2);

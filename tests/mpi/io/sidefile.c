@@ -102,7 +102,8 @@ static void check_replaced(int with_link)
         unlink(kept);
 }
 
-/* Tests left side files, unused ones and one that a rank uses. */
+/* Tests side files of killed jobs (here a copy): the first use of another shared pointer removes an unused
+ * side file and retains one that is in use. */
 static void check_leftovers(void)
 {
     char side[600] = "", left[600];

@@ -13,7 +13,7 @@
 
 #include "iotest.h"
 
-#define DISK      0xEF53 /* ext4 */
+#define DISK      0xEF53 /* f_type of ext4 */
 #define PIECE     200    /* words, not a multiple of a page */
 #define PIECES    400
 #define WORDS     (PIECE * PIECES)

@@ -139,7 +139,7 @@ static void check_truncated_file(void)
     fill_data(5);
     cuts = 1;
     EXPECT_EQ(MPI_File_write_at(f, 0, out, 40000, MPI_BYTE, MPI_STATUS_IGNORE), 0);
-    EXPECT_EQ(cuts, 0); /* a mapping was used */
+    EXPECT_EQ(cuts, 0); /* the write used a mapping: madvise has truncated the file */
     EXPECT_EQ(MPI_File_read_at(f, 0, in, 40000, MPI_BYTE, MPI_STATUS_IGNORE), 0);
     EXPECT(memcmp(in, out, 40000) == 0);
     EXPECT_EQ(MPI_File_close(&f), 0);

@@ -44,7 +44,7 @@ static void test_dup_is_congruent(void)
     EXPECT(flag && strcmp(name, "true") == 0);
     MPI_Info_free(&used);
     MPI_Comm d;
-    MPI_Comm_dup(c, &d); /* since MPI-4.0 hints are not inherited */
+    MPI_Comm_dup(c, &d); /* since MPI-4.0 MPI_Comm_dup does not copy hints */
     MPI_Comm_get_info(d, &used);
     len = 8;
     MPI_Info_get_string(used, "mpi_assert_no_any_tag", &len, name, &flag);

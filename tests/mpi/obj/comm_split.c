@@ -115,7 +115,7 @@ static void test_split_types(void)
     MPI_Comm_free(&c);
 }
 
-/* The keys are URIs; each is a resource type that a split takes. */
+/* Each key of MPI_Get_hw_resource_info is a URI that MPI_Comm_split_type accepts. */
 static void test_resource_types(void)
 {
     MPI_Info types, info;

@@ -114,8 +114,8 @@ static void test_user_codes(void)
     EXPECT_EQ(MPI_Add_error_code(errclass, &code), MPI_ERR_ARG);
     EXPECT_EQ(MPI_Remove_error_class(MPI_ERR_COMM), MPI_ERR_ARG); /* a predefined class */
     EXPECT_EQ(MPI_Add_error_string(MPI_ERR_COMM, "mine"), MPI_ERR_ARG);
-    EXPECT_EQ(MPI_Add_error_code(MPI_ERR_COMM, &code),
-              MPI_SUCCESS); /* a predefined class may have user codes */
+    /* A user code may be added to a predefined class. */
+    EXPECT_EQ(MPI_Add_error_code(MPI_ERR_COMM, &code), MPI_SUCCESS);
     MPI_Error_class(code, &found);
     EXPECT_EQ(found, MPI_ERR_COMM);
     EXPECT_EQ(MPI_Remove_error_code(code), MPI_SUCCESS);

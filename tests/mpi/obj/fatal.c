@@ -12,5 +12,5 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     MPI_Send(&x, 1, MPI_INT, 999, 0, MPI_COMM_WORLD);
     MPI_Finalize();
-    return 0; /* not reached; status 0 would fail the test (expect: fail) */
+    return 0; /* not reached; the test expects a non-zero exit status (expect: fail) */
 }

@@ -61,7 +61,8 @@ static void call_permitted_functions(void)
     MPI_Initialized(&flag);
     if (!flag)
         _exit(2);
-    MPI_Finalized(&flag); /* a library that checks this before its clean-up makes no MPI call */
+    /* True in a forked child, so that the clean-up code of libraries makes no MPI call. */
+    MPI_Finalized(&flag);
     if (!flag)
         _exit(3);
     MPI_Get_version(&version, &subversion);

@@ -30,8 +30,8 @@ static void test_algebra(void)
     MPI_Group a, b, g;
     MPI_Group_incl(world, 3, (int[]){3, 0, 1}, &a);
     MPI_Group_incl(world, 2, (int[]){2, 3}, &b);
-    MPI_Group_union(a, b,
-                    &g); /* members of the first group, then those of the second that are not in the first */
+    /* The union lists the first group, then the members of the second group that are not in the first. */
+    MPI_Group_union(a, b, &g);
     expect_members(&g, 4, (int[]){3, 0, 1, 2});
     MPI_Group_union(b, a, &g);
     expect_members(&g, 4, (int[]){2, 3, 0, 1});
@@ -64,7 +64,7 @@ static void test_ranges(void)
     expect_members(&g, mpitest_size, (int[]){0, 1, 2, 3, 4});
 }
 
-/* Tests map functions: without reordering every rank keeps its place; ranks beyond the topology have none. */
+/* Tests MPI_Cart_map and MPI_Graph_map without reordering; ranks beyond the topology get MPI_UNDEFINED. */
 static void test_maps(void)
 {
     int dims[2] = {1, 1}, periods[2] = {0, 0}, ends[1] = {0}, place;

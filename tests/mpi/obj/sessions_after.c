@@ -17,7 +17,7 @@ static void expect_sum(MPI_Comm c)
     EXPECT_EQ(sum, size * (size - 1) / 2);
 }
 
-/* The message is large enough that its send does not complete at once. */
+/* Passes a message around the ring that is too large for its send to complete at once. */
 static void pass_around_ring(MPI_Comm c)
 {
     enum { N = 100000 };

@@ -40,8 +40,8 @@ static void *create_communicators(void *arg)
         MPI_Comm_free(&late);
         MPI_Comm_free(&part);
         MPI_Comm_free(&made);
-        MPI_Comm_create_group(MPI_COMM_WORLD, g, me,
-                              &made); /* all threads use one parent; the tags distinguish their calls */
+        /* All threads create from one parent; the tag distinguishes their calls. */
+        MPI_Comm_create_group(MPI_COMM_WORLD, g, me, &made);
         expect_ring(made, 2);
         MPI_Comm_free(&made);
     }

@@ -69,7 +69,6 @@ static void test_small_grids(void)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
-/* Tests a ring as a graph. */
 static void test_graph(void)
 {
     int n = mpitest_size, nodes, edges, count, neighbors[2], kind;

@@ -63,8 +63,8 @@ static void test_overflow(void)
     static char out[LARGE], in[LARGE], buffer[LARGE + MPI_BSEND_OVERHEAD];
     void *got;
     int size, sent = 0, rc = MPI_SUCCESS, total;
-    EXPECT_EQ(MPI_Bsend(out, 1, MPI_BYTE, peer, 2, MPI_COMM_WORLD),
-              MPI_ERR_BUFFER); /* no buffer is attached */
+    /* No buffer is attached. */
+    EXPECT_EQ(MPI_Bsend(out, 1, MPI_BYTE, peer, 2, MPI_COMM_WORLD), MPI_ERR_BUFFER);
     MPI_Buffer_attach(buffer, sizeof(buffer));
     EXPECT_EQ(MPI_Buffer_attach(buffer, sizeof(buffer)), MPI_ERR_BUFFER); /* a second buffer */
     EXPECT_EQ(MPI_Bsend(out, sizeof(out), MPI_BYTE, peer, 2, MPI_COMM_WORLD), MPI_SUCCESS);
@@ -119,7 +119,7 @@ static void test_buffer_of_communicator(void)
     free(buffer);
 }
 
-/* Detaching waits until the last message has left. */
+/* MPI_Buffer_detach waits until the last message has left the buffer. */
 static void test_detach_waits(void)
 {
     char *buffer = malloc(2 * LARGE), *in = malloc(LARGE);

@@ -131,7 +131,8 @@ static void test_not_cancellable(void)
     MPI_Request r[KINDS];
     MPI_Comm c, copy;
     MPI_Comm_dup(MPI_COMM_WORLD, &c);
-    MPI_Comm_set_errhandler(c, MPI_ERRORS_RETURN); /* MPI_COMM_SELF's stays fatal */
+    /* Errors must call this handler; the handler of MPI_COMM_SELF stays fatal. */
+    MPI_Comm_set_errhandler(c, MPI_ERRORS_RETURN);
     MPI_Ibarrier(c, &r[0]);
     MPI_Iallreduce(in, out, 1, MPI_INT, MPI_SUM, c, &r[1]);
     MPI_Comm_idup(c, &copy, &r[2]);

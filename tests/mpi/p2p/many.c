@@ -43,7 +43,7 @@ static void test_posted_receives(int how)
     }
 }
 
-/* All messages arrive before the receives are posted: rank 0 has received the last one first. */
+/* All messages arrive before the receives are posted: rank 0 receives the newest message first. */
 static void test_unexpected_messages(int how)
 {
     make_order(how);

@@ -66,8 +66,8 @@ static void test_matched_probe(int source)
                 MPI_Improbe(source, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, &m, &s);
         expect_next(&s, tag);
         EXPECT(m != MPI_MESSAGE_NULL && m != MPI_MESSAGE_NO_PROC);
-        MPI_Iprobe(source, tag, MPI_COMM_WORLD, &flag,
-                   MPI_STATUS_IGNORE); /* no other call can see the message */
+        /* No other call may receive the message of the matched probe. */
+        MPI_Iprobe(source, tag, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
         EXPECT_EQ(flag, 0);
         if (tag % 3) {
             MPI_Mrecv(buf, l.count, l.type, &m, &s);

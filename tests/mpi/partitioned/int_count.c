@@ -13,7 +13,7 @@ typedef int int_recv(void *, int, int, MPI_Datatype, int, int, MPI_Comm, MPI_Inf
 
 enum { PARTITIONS = 4, COUNT = 3, CALLS = 3 };
 
-/* Through a variable, so that no compiler sees both types at once. */
+/* Called through pointers of another type, volatile so that no compiler compares the types. */
 static int_send *volatile psend_int = (int_send *)(void (*)(void))MPI_Psend_init;
 static int_recv *volatile precv_int = (int_recv *)(void (*)(void))MPI_Precv_init;
 

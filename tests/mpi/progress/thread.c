@@ -113,9 +113,8 @@ int main(int argc, char **argv)
     int level;
     mpitest_begin(&argc, &argv);
     MPI_Query_thread(&level);
-    EXPECT_EQ(
-        level,
-        MPI_THREAD_SINGLE); /* the level that the program requested; the progress thread does not raise it */
+    /* MPI_Init provides the level that the program requested; the progress thread does not raise it. */
+    EXPECT_EQ(level, MPI_THREAD_SINGLE);
     done = map_shared_page();
     for (int round = 1; round <= ROUNDS; round++)
         test_pairs(out, in, round);

@@ -66,7 +66,6 @@ static void test_fetch_and_add(struct window *w)
     MPI_Barrier(w->comm);
 }
 
-/* Changes a counter by compare-and-swap alone. */
 static void test_compare_and_swap(struct window *w)
 {
     long seen = 0, next, old;
@@ -119,8 +118,8 @@ static void test_operator(struct window *w, MPI_Datatype type, MPI_Op op, const 
     int at[3] = {0};
     MPI_Pack(wanted, 1, type, packed[0], 64, &at[0], MPI_COMM_SELF);
     MPI_Pack(now, 1, type, packed[1], 64, &at[1], MPI_COMM_SELF);
-    int same =
-        memcmp(packed[0], packed[1], (size_t)(size == 16 ? 10 : size)) == 0; /* long double has padding */
+    /* Compares 10 of the 16 bytes of a long double; the rest is padding. */
+    int same = memcmp(packed[0], packed[1], (size_t)(size == 16 ? 10 : size)) == 0;
     if (!same) {
         char name[2][MPI_MAX_OBJECT_NAME];
         int len;

@@ -20,7 +20,7 @@ static void test_attributes(struct window *w)
                                   MPI_WIN_FLAVOR_DYNAMIC};
     void *base;
     MPI_Aint *size;
-    static int seven = 7; /* deleted with the window */
+    static int seven = 7; /* attribute value, deleted with the window */
     int *unit, *flavor, *model, flag, keyval, *got;
     MPI_Win_get_attr(w->win, MPI_WIN_BASE, &base, &flag);
     EXPECT(flag && base == (w->flavor == DYNAMIC ? MPI_BOTTOM : w->memory));
@@ -55,7 +55,7 @@ static void test_names(struct window *w)
     char longer[2 * MPI_MAX_OBJECT_NAME];
     memset(longer, 'x', sizeof(longer) - 1);
     longer[sizeof(longer) - 1] = '\0';
-    EXPECT_EQ(MPI_Win_set_name(w->win, longer), MPI_SUCCESS); /* truncated */
+    EXPECT_EQ(MPI_Win_set_name(w->win, longer), MPI_SUCCESS); /* the name is truncated */
     MPI_Win_get_name(w->win, name, &len);
     EXPECT_EQ(len, MPI_MAX_OBJECT_NAME - 1);
     MPI_Win_set_name(w->win, "a window");

@@ -141,8 +141,8 @@ static void test_round_trips(struct window *w, int pieces, int step)
     MPI_Win_flush(0, w->win);
 }
 
-/* Repeats accesses until a polling target has helped often enough; two ranks that share a core do not
- * share long copies. */
+/* Repeats accesses until a polling target has executed some of them; two ranks that share a core do not share
+ * long copies. */
 static void test_help_is_given(struct window *w, MPI_T_pvar_handle helped)
 {
     static const struct {

@@ -77,8 +77,8 @@ static void test_ordering(void)
     }
 }
 
-/* Returns the number of locked pieces in which one rank changes floating-point numbers of the other rank
- * on its node. */
+/* Returns the number of pieces that an accumulate of floating-point numbers locks one after the other in the
+ * memory of another rank on the node. */
 static unsigned long long count_locked_pieces(const char *granularity)
 {
     double *memory, one[WORDS];

@@ -9,7 +9,7 @@
 
 #include "mpitest.h"
 
-#define WORDS (((MPI_Count)1 << 28) + 9) /* of 8 bytes */
+#define WORDS (((MPI_Count)1 << 28) + 9) /* WORDS: number of 8-byte words */
 #define BYTES (WORDS * 8)
 
 static int64_t *huge_reserve(void)
@@ -38,7 +38,6 @@ static void expect_marks(const int64_t *at, int64_t factor)
     EXPECT_EQ(at[WORDS - 2], 0);
 }
 
-/* Rank 0 accesses the memory of rank 1. */
 static void test_huge_calls(int allocated)
 {
     MPI_Win win;

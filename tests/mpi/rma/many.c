@@ -8,7 +8,7 @@
 
 #include "rma/windows.h"
 
-enum { WINDOWS = 250, BYTES = 64 }; /* of each kind */
+enum { WINDOWS = 250, BYTES = 64 }; /* WINDOWS: number of windows of each kind */
 
 static MPI_Comm window_comms[FLAVORS]; /* all ranks, or (SHARED) those of this node */
 static MPI_Win wins[FLAVORS][WINDOWS];
@@ -93,8 +93,8 @@ int main(int argc, char **argv)
         printf("%ld bytes of heap a window; %ld bytes and %ld mappings stay\n", each, stay, maps_stay);
     EXPECT(each <= 2048);
     EXPECT(stay <= 200 * WINDOWS);
-    EXPECT(before == 0 ||
-           maps_stay <= WINDOWS / 5); /* before == 0: a sanitizer replaces malloc and maps memory itself */
+    /* `before` is 0 if a sanitizer replaces malloc; the sanitizer maps memory itself. */
+    EXPECT(before == 0 || maps_stay <= WINDOWS / 5);
     for (int f = 0; f < FLAVORS; f++)
         MPI_Comm_free(&window_comms[f]);
     return mpitest_end();

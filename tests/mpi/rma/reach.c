@@ -34,12 +34,12 @@ int main(int argc, char **argv)
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
     MPI_Win_fence(0, win);
     const int to = 1 - mpitest_rank;
-    /* Items 5, 4, 3 */
+    /* Puts items 5, 4 and 3, since the extent is negative. */
     EXPECT_EQ(MPI_Put(from, 3, MPI_INT, to, 5, 3, back, win), MPI_SUCCESS);
     MPI_Win_fence(0, win);
     for (int i = 0; i < 3 * ITEMS; i++)
         EXPECT_EQ(memory[i], i == ITEMS + 5 ? 100 : i == ITEMS + 4 ? 101 : i == ITEMS + 3 ? 102 : -1);
-    /* Items 0, -1: outside. */
+    /* Items 0 and -1, or 2 to -1: outside of the window. */
     EXPECT_EQ(error_class_of(MPI_Put(from, 2, MPI_INT, to, 0, 2, back, win)), MPI_ERR_RMA_RANGE);
     EXPECT_EQ(error_class_of(MPI_Get(from, 4, MPI_INT, to, 2, 4, back, win)), MPI_ERR_RMA_RANGE);
     EXPECT_EQ(error_class_of(MPI_Accumulate(from, 2, MPI_INT, to, 0, 2, back, MPI_REPLACE, win)),

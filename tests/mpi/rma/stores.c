@@ -79,7 +79,7 @@ static void test_fences(struct window *w)
         EXPECT_EQ(run_between_fences(w, kind, -1, AT), 0);
     }
 
-    capture_stderr(); /* the two accesses are in different epochs */
+    capture_stderr(); /* no conflict: the two accesses are in different epochs */
     MPI_Win_fence(0, w->win);
     if (w->rank == 0)
         store(w, AT);
@@ -93,7 +93,7 @@ static void test_fences(struct window *w)
     MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win);
     EXPECT_EQ(count_reports(), 0);
 
-    capture_stderr(); /* a message orders the store before the put: the memory model is unified */
+    capture_stderr(); /* no conflict: a message orders the store before the put (unified memory model) */
     MPI_Win_fence(0, w->win);
     if (w->rank == 0) {
         store(w, AT);
@@ -105,7 +105,7 @@ static void test_fences(struct window *w)
     MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win);
     EXPECT_EQ(count_reports(), 0);
 
-    capture_stderr(); /* reverse order: the put is not complete before the fence, even after a message */
+    capture_stderr(); /* conflict: the put is first, but incomplete before the fence, even after a message */
     MPI_Win_fence(0, w->win);
     if (w->rank == 1) {
         MPI_Put(&x, 1, MPI_INT, 0, AT, 1, MPI_INT, w->win);
@@ -113,8 +113,8 @@ static void test_fences(struct window *w)
     } else if (w->rank == 0) {
         MPI_Recv(&x, 1, MPI_INT, 1, 0, w->comm, MPI_STATUS_IGNORE);
         store(w, AT);
-        MPI_Send(&x, 1, MPI_INT, 2, 0,
-                 w->comm); /* a message to another rank proves the order only by its arrival */
+        /* Rank 2 gets a message after the store, which must not hide the conflict with the put of rank 1. */
+        MPI_Send(&x, 1, MPI_INT, 2, 0, w->comm);
     } else {
         MPI_Recv(&x, 1, MPI_INT, 0, 0, w->comm, MPI_STATUS_IGNORE);
     }
@@ -140,7 +140,8 @@ static void test_block_stores(struct window *w)
         if (w->rank == 1)
             MPI_Put(&x, 1, MPI_INT, 0, AT + 5900, 1, MPI_INT, w->win);
         if (w->rank == 2)
-            MPI_Put(&x, 1, MPI_INT, 0, AT + 6000, 1, MPI_INT, w->win); /* directly after the stored bytes */
+            /* Directly after the range of the stores. */
+            MPI_Put(&x, 1, MPI_INT, 0, AT + 6000, 1, MPI_INT, w->win);
         MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win);
         EXPECT_EQ(count_reports(), 1);
         for (int i = 0; i < 5900 && w->rank == 0; i++)
@@ -194,8 +195,8 @@ static void test_locks(struct window *w, int same_node)
             MPI_Recv(&x, 1, MPI_INT, 1, 0, w->comm, MPI_STATUS_IGNORE);
             store(w, AT);
             MPI_Send(&x, 1, MPI_INT, 1, 0, w->comm);
-            MPI_Recv(&x, 1, MPI_INT, 1, 1, w->comm,
-                     MPI_STATUS_IGNORE); /* notifications about locks arrive before this message */
+            /* The library's notifications about the lock arrive before this message. */
+            MPI_Recv(&x, 1, MPI_INT, 1, 1, w->comm, MPI_STATUS_IGNORE);
         }
         EXPECT_EQ(count_reports(), same_node && overlaps);
     }

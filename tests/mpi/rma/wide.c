@@ -127,7 +127,7 @@ static void test_other_operators(struct wide_window *w)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Requests, and several elements in one call. */
+/* Tests request-based accumulates (MPI_Raccumulate, MPI_Rget_accumulate) of several elements in one call. */
 static void test_requests(struct wide_window *w)
 {
     long long add[3] = {1, 2, 3}, old[3] = {-1, -1, -1};

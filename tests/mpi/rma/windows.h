@@ -70,7 +70,6 @@ static inline void window_close(struct window *w)
     MPI_Comm_free(&w->comm);
 }
 
-/* Returns the group of all ranks of the window except the own one. */
 static inline MPI_Group window_others(const struct window *w)
 {
     MPI_Group all, others;

@@ -68,7 +68,8 @@ static void *use_windows(void *number)
     const int word = 1 + mpitest_rank * THREADS + thread;
     const long one = 1;
     long failures = 0, old, last = -1;
-    pthread_barrier_wait(&all_threads); /* the first access of all threads at once takes the lock */
+    /* All threads make the first access to a target, which acquires its lock, at the same time. */
+    pthread_barrier_wait(&all_threads);
     for (int i = 0; i < ROUNDS; i++) {
         MPI_Win win = windows[(i + thread) % WINDOWS].win;
         MPI_Fetch_and_op(&one, &old, MPI_LONG, across, 0, MPI_SUM, windows[0].win);
@@ -114,7 +115,8 @@ int main(int argc, char **argv)
     MPI_Barrier(MPI_COMM_WORLD);
     EXPECT_EQ(windows[0].memory[0], THREADS * ROUNDS);
     EXPECT_EQ(windows[2].memory[0], THREADS * ROUNDS);
-    for (int i = 0; i < WINDOWS; i++) /* a lock that was taken twice would remain held */
+    /* No target is still locked, as it would be if two threads had acquired the lock. */
+    for (int i = 0; i < WINDOWS; i++)
         for (int r = 0; r < mpitest_size; r++) {
             MPI_Win_lock(MPI_LOCK_EXCLUSIVE, r, 0, windows[i].win);
             MPI_Win_unlock(r, windows[i].win);

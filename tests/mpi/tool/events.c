@@ -53,8 +53,8 @@ static void on_choice(MPI_T_event_instance e, MPI_T_event_registration r, MPI_T_
 {
     int protocol;
     MPI_T_event_read(e, 4, &protocol);
-    EXPECT(protocol >= 2 && protocol <= 8 &&
-           protocol != 4); /* 4: announced, the protocol is not chosen yet */
+    /* Protocol 4: the message is announced, and its protocol is not chosen yet. */
+    EXPECT(protocol >= 2 && protocol <= 8 && protocol != 4);
     choices++;
 }
 

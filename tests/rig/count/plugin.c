@@ -30,7 +30,7 @@ enum { PROCESSORS = 2, BUCKETS = 1 << 16 };
 
 struct block {
     uint64_t address;
-    uint64_t length;           /* instructions */
+    uint64_t length;           /* number of instructions */
     uint64_t runs[PROCESSORS]; /* number of runs; each processor writes its own entry */
     struct block *next;
 };

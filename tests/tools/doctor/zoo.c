@@ -133,7 +133,7 @@ static void test_waitall(void) /* as test_waitany, but rank 0 waits for both */
     recv_from(0, 1, MPI_COMM_WORLD);
 }
 
-static void test_finalize(void) /* rank 0 forgets a message that rank 1 waits for */
+static void test_finalize(void) /* rank 0 finalizes without sending the message that rank 1 waits for */
 {
     if (rank == 1)
         recv_from(0, 8, MPI_COMM_WORLD);

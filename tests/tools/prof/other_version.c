@@ -1,5 +1,5 @@
-/* other_version.c: simulates a library of another version for the profiler: its table has other functions
- * at these positions.
+/* other_version.c: simulates a library of another version: the profiler must not call the functions of its
+ * table, since another version has other functions at the same index.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>

@@ -12,7 +12,7 @@ enum { THREADS = 4, ROUNDS = 5000 };
 
 static struct biglock lock;
 static long shared_count;
-static int arrived; /* both protected by the lock */
+static int arrived; /* shared_count and arrived are protected by the lock */
 
 static void *count_under_lock(void *arg)
 {

@@ -36,10 +36,10 @@ static void test_lists(void)
     list_append(&head, &items[1].link);
     list_append(&head, &items[2].link);
     list_prepend(&head, &items[0].link);
-    list_prepend(&items[2].link, &items[3].link); /* after an element */
+    list_prepend(&items[2].link, &items[3].link); /* inserts after an element of the list */
     expect_values(&head, "0123");
     list_remove(&items[1].link);
-    list_remove(&items[1].link); /* a node that is in no list */
+    list_remove(&items[1].link); /* removes a node that is in no list: no effect */
     expect_values(&head, "023");
     list_foreach_safe(pos, after, &head) list_remove(pos);
     EXPECT(list_empty(&head));

@@ -102,9 +102,9 @@ static void test_ranges_in_order(void)
     int depth = checked_height(t.root);
     EXPECT(depth >= 9 && depth <= 11); /* log2(300) is 8.2 */
     EXPECT(interval_find_covering(&t, 2 * MANY - 2, 2 * MANY - 1) == &nodes[MANY - 1]);
-    EXPECT(interval_overlap(&t, 1, 2) == NULL); /* between two ranges */
+    EXPECT(interval_overlap(&t, 1, 2) == NULL); /* the gap between two ranges */
     EXPECT(interval_overlap(&t, 2 * MANY, 2 * MANY + 9) == NULL);
-    for (int i = 0; i < MANY; i += 2) /* from the middle outwards */
+    for (int i = 0; i < MANY; i += 2)
         interval_remove(&t, &nodes[i]);
     EXPECT(checked_height(t.root) >= 8);
 }

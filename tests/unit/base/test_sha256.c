@@ -100,7 +100,7 @@ static void test_rfc4231(void)
             memcpy(data, c->data, data_len);
         hmac_sha256(key, key_len, data, data_len, out);
         EXPECT_STR(sha256_hex(out), c->code);
-        /* Hashes byte by byte, from a copy of the keyed state. */
+        /* Hashes byte by byte with a copy of the state that was initialised with the key. */
         struct hmac_sha256 keyed, each;
         hmac_sha256_init(&keyed, key, key_len);
         each = keyed;

@@ -87,7 +87,7 @@ static void test_wrong_seals_are_refused(void)
     expect_refused(fd);
     fd = shared_memory_create_empty(NAME);
     EXPECT_EQ(ftruncate(fd, BYTES), 0);
-    EXPECT_EQ(fcntl(fd, F_ADD_SEALS, F_SEAL_GROW), 0); /* not all required seals */
+    EXPECT_EQ(fcntl(fd, F_ADD_SEALS, F_SEAL_GROW), 0); /* not all of the required seals */
     expect_refused(fd);
     expect_refused(shared_memory_create("fishplate-other", BYTES));
     expect_refused(shared_memory_create(NAME, BYTES - 1));

@@ -50,8 +50,8 @@ static void test_vector_registers(void)
     EXPECT_EQ(store_size("\x62\xf1\xfe\x49\x7f\x07"), 1);  /* with a mask: only 1 byte is certain */
 }
 
-/* Executes two elements of a block copy whose source and destination overlap, with the results of the
- * instruction; a second call continues. */
+/* Simulates `rep movsb` with overlapping source and destination: two elements in the first call, the last one
+ * in the second call. */
 static void test_block(void)
 {
     static const unsigned char code[] = {0xf3, 0xa4}; /* rep movsb */

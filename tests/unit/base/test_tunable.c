@@ -99,7 +99,7 @@ static void test_environment(void)
     EXPECT_EQ(t_int.source, SOURCE_ENVIRONMENT);
     setenv("FISHPLATE_T_INT", "4711", 1); /* out of range: the old value remains */
     setenv("FISHPLATE_T_INTT", "1", 1);   /* a misspelled name */
-    setenv("FISHPLATE_HOST", "x", 1);     /* a variable of mpiexec */
+    setenv("FISHPLATE_HOST", "x", 1);     /* accepted: a variable of mpiexec */
     setenv("FISHPLATE_A_NAME_THAT_IS_MUCH_LONGER_THAN_ANY_TUNABLE_OF_THIS_LIBRARY_WILL_EVER_BE", "1", 1);
     EXPECT_EQ(tunables_load(), 3);
     EXPECT_EQ(t_int.value, 42);

@@ -40,8 +40,8 @@ static const struct recorded_costs aarch64[] = {
     {262144, {12000, 52000}}, {1048576, {48000, 190000}}, {4194304, {200000, 800000}},
 };
 
-/* 64 KiB on the two cores of a Neoverse-N1, back to back, each method forced: bcast, scatter, gather,
- * allgather, alltoall and reduce of four ranks, then of eight; and the calls of one sample. */
+/* Costs of 64 KiB calls on two cores of a Neoverse-N1, each method forced: bcast, scatter, gather, allgather,
+ * alltoall and reduce of four ranks, then of eight. `period`: calls per sample. */
 static const struct crowded_costs {
     int period;
     uint32_t ns[METHOD_SPLIT];
@@ -111,7 +111,7 @@ static void test_within_ten_percent_of_fastest(void)
     check_regret(aarch64, sizeof(aarch64) / sizeof(aarch64[0]));
 }
 
-/* A call takes twice as long one time in ten. */
+/* Costs of a crowded machine: one call in ten takes twice as long. */
 static void test_fastest_on_crowded_machine(void)
 {
     for (random_seed = 3; random_seed < 13; random_seed++)

@@ -44,7 +44,7 @@ struct transfer {
 
 static struct {
     int ranks, depth, lag;
-    int call; /* steps of a call; a rank that only writes reports nothing before its end */
+    int call; /* steps of one call; a rank that only writes reports no progress before the call ends */
     const struct transfer *steps; /* the transfers that the steps repeat cyclically */
     int nsteps;
     enum broken broken;
@@ -147,8 +147,8 @@ static void read_half(struct state *s, int me, int half)
     it->stage = it->source < job.ranks ? WAIT : DONE;
 }
 
-/* A rank that has posted a step has finished all earlier steps if all ranks take part in that step; with
- * two ranks always. */
+/* A posted step proves that its rank has finished all earlier steps if that step involves all ranks, or if
+ * there are only two ranks. */
 static void infer_progress(struct rank_state *it, struct transfer p)
 {
     const bool all = p.writer == EVERYONE && p.reader == EVERYONE && it->source == job.ranks - 1;

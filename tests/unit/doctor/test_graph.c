@@ -25,7 +25,7 @@ static void reset_ranks(uint32_t n)
     why = (struct why){.rank = ranks, .n = n};
 }
 
-/* Lets the rank wait in MPI_COMM_WORLD. */
+/* Adds a wait of rank r, in MPI_COMM_WORLD, to its page. */
 static struct page_wait *add_wait(uint32_t r)
 {
     struct page_wait *w = &pages[r].waits[0];

@@ -34,7 +34,7 @@ static void make_rank(uint32_t r)
                                        .nruns = 1,
                                        .runs = {{.count = RANKS, .stride = 1}},
                                        .label = "MPI_COMM_WORLD"};
-    if (r >= 4000) { /* receive from one another */
+    if (r >= 4000) { /* these ranks receive from one another */
         snprintf(w->call, sizeof(w->call), "MPI_Recv");
         w->items[0] =
             (struct page_item){.kind = PAGE_RECV, .peer = (int)(r ^ 1), .rank = (int)(r ^ 1), .tag = 5};

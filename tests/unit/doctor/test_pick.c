@@ -89,7 +89,7 @@ static void test_rule_is_tried(void)
         pick_record(&p, 49);
     }
     EXPECT_EQ(pick_next(&p), -1);
-    EXPECT_EQ(pick_best(&p), 0); /* 48 is more than 95 % of 50 */
+    EXPECT_EQ(pick_best(&p), 0); /* the rule's candidate (50) stays: 48 is not 5 % lower */
 }
 
 /* Another program disturbs the first sample of the fastest candidate. */
@@ -130,7 +130,7 @@ static void test_slow_candidates_are_dropped(void)
     EXPECT_EQ(pick_next(&p), -1);
 }
 
-/* One lucky or unlucky sample decides nothing. */
+/* A single sample that is much too low or too high does not change the choice. */
 static void test_median_counts(void)
 {
     struct pick p;
@@ -143,7 +143,7 @@ static void test_median_counts(void)
     EXPECT_EQ(pick_median(&p, 0), 1000);
 }
 
-/* If stopped early, the choice stays with the rule unless others have been judged. */
+/* If the measurement stops early, the choice of the rules stays unless enough candidates have been judged. */
 static void test_stopped_early(void)
 {
     struct pick p;

@@ -23,7 +23,7 @@ static inline void type_pair_free(struct type_pair *m)
 
 static const uint32_t random_basics[] = {0x209, 0x214, 0x243, 0x208, 0x210, 0x216,
                                          0x258, 0x247, 0x2e1, 0x220, 0x238};
-/* FLOAT_INT, SHORT_INT, DOUBLE_INT, 2INT, LONG_DOUBLE_INT */
+/* The codes of MPI_FLOAT_INT, MPI_SHORT_INT, MPI_DOUBLE_INT, MPI_2INT and MPI_LONG_DOUBLE_INT. */
 static const uint32_t random_pairs[] = {0x228, 0x22c, 0x229, 0x22b, 0x22d};
 
 static inline struct type_pair random_leaf(void)
@@ -62,7 +62,7 @@ static inline struct type_pair random_strided(int which, struct type_pair *old)
     return m;
 }
 
-/* indexed, hindexed, indexed_block, hindexed_block */
+/* Makes an indexed, hindexed, indexed_block or hindexed_block type. */
 static inline struct type_pair random_indexed(int which, struct type_pair *old)
 {
     struct type_pair m = {0};

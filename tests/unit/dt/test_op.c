@@ -59,8 +59,8 @@ static bool is_defined(uint32_t op, const char *t)
     case LAND:
     case LOR:
     case LXOR:
-        return integer || list_contains(logical, t) ||
-               list_contains(floating, t); /* includes types that the standard does not require */
+        /* The library also defines types that the standard does not require. */
+        return integer || list_contains(logical, t) || list_contains(floating, t);
     case BAND:
     case BOR:
     case BXOR:
@@ -199,7 +199,7 @@ static void fill_type(const struct dtype *t, char *to, size_t n)
         fill_small_values(num, to, n);
     else
         random_fill(to, n * (size_t)t->size);
-    /* Zeros test logical operators. */
+    /* Some zeros, so that logical operators have false operands. */
     for (size_t i = 0; num < NUM_F16 && i < n; i++)
         if (random_in(0, 2) == 0)
             memset(to + i * (size_t)t->size, 0, (size_t)t->size);

@@ -122,8 +122,8 @@ static void test_invalid_arrays(void)
     at[0] = 0;
     EXPECT_EQ(dtype_subarray(1, ivec_int(size), ivec_int(sub), ivec_int(at), 99, INT, &t), MPI_ERR_ARG);
     struct darray d = {2, 0, 1, ivec_int(size), how, arg, grid, MPI_ORDER_C};
-    EXPECT_EQ(dtype_darray(&d, INT, &t),
-              MPI_ERR_ARG); /* two blocks of one element do not cover four elements */
+    /* Invalid: two blocks of one element do not cover four elements. */
+    EXPECT_EQ(dtype_darray(&d, INT, &t), MPI_ERR_ARG);
     arg[0] = 2;
     d.rank = 2;
     EXPECT_EQ(dtype_darray(&d, INT, &t), MPI_ERR_ARG);

@@ -12,7 +12,7 @@
 #include "ft/agree.h"
 #include "test.h"
 
-/* The first mistake ends the search. */
+/* The first violated condition ends the search. */
 #define CHECK_TRUE(cond)   \
     do {                   \
         EXPECT(cond);      \
@@ -22,12 +22,12 @@
 
 #define PROCESSES_MAX 5
 #define QUEUE         10
-#define WORDS         3 /* a bitwise AND, a maximum, and the first agreement that must be kept */
+#define WORDS         3 /* a bitwise AND, a maximum, and the first agreement that must be retained */
 #define ROUNDS        3
 #define MACHINE       (sizeof(struct agree) + (3 * WORDS + 5) * sizeof(uint64_t))
-#define LEFT          2      /* agree_letter.kind of a reply, besides enum agree_kind: the sender has left */
-#define ASK           3      /* request for that reply */
-#define ENDED         0x4000 /* result of a process that may leave */
+#define LEFT          2      /* kind of a reply, besides enum agree_kind: the sender has left MPI_Finalize */
+#define ASK           3      /* kind of a request: reply LEFT, now or when the receiver leaves */
+#define ENDED         0x4000 /* result of a process that may leave; the agreed value is not checked */
 
 struct agree_letter {
     uint8_t round, kind, epoch, decided, words, maximum, open, have, dead;
@@ -36,19 +36,19 @@ struct agree_letter {
 /* Memory of this type compares byte by byte. */
 struct world {
     uint64_t machines[PROCESSES_MAX][ROUNDS][MACHINE / 8];
-    struct agree_letter mail[PROCESSES_MAX][PROCESSES_MAX][QUEUE]; /* [from][to] */
+    struct agree_letter mail[PROCESSES_MAX][PROCESSES_MAX][QUEUE]; /* indexed by sender and receiver */
     uint8_t queued[PROCESSES_MAX][PROCESSES_MAX];
     uint8_t dead[PROCESSES_MAX];                 /* 1: has died */
     uint8_t knows[PROCESSES_MAX][PROCESSES_MAX]; /* knows[i][k] is 1: process i was notified that k died */
     uint8_t begun[PROCESSES_MAX];                /* number of agreements begun */
     uint8_t forgot[PROCESSES_MAX];               /* number of agreements forgotten */
-    uint8_t asked[PROCESSES_MAX]; /* set of processes that requested a reply when this process leaves */
+    uint8_t asked[PROCESSES_MAX]; /* set of processes that have requested LEFT from this process (kind ASK) */
     uint8_t left[PROCESSES_MAX];  /* 1: has decided all agreements and answers queries only */
     uint16_t result[PROCESSES_MAX][ROUNDS]; /* of living processes: 0x8000 | result words, once decided */
 };
 
 static uint32_t nprocesses, deaths_max, nrounds;
-static bool processes_leave; /* as in MPI_Finalize: each agreement must end, with any result */
+static bool processes_leave; /* as in MPI_Finalize: each agreement must end, its result is not checked */
 static uint64_t nstates, nfinal_states, longest_path;
 
 static struct agree *agreement_of(struct world *w, uint32_t i, uint32_t round)
@@ -131,7 +131,8 @@ static void post_letter(struct outbox *p, uint32_t to, uint8_t kind)
             (struct agree_letter){.round = (uint8_t)p->round, .kind = kind};
 }
 
-/* A process that has left replies to a query; others end an agreement when they receive that reply. */
+/* A process that has left replies LEFT to every message; an undecided process that receives LEFT ends its
+ * agreement. */
 static void handle_leave_letter(struct world *w, const struct event *e, const struct agree_letter *l,
                                 struct outbox *p, const struct agree_out *out)
 {
@@ -145,8 +146,8 @@ static void handle_leave_letter(struct world *w, const struct event *e, const st
         w->asked[e->at] |= (uint8_t)(1 << e->from);
 }
 
-/* Called for a process that may have become the root because others have died: processes that have left do
- * not contribute by themselves. */
+/* Called after a death, which may have made process i the root (`led`: i was the root before). A new root
+ * requests a reply from all members, since members that have left send no contribution. */
 static void ask_members(struct world *w, uint32_t i, bool led, struct outbox *p)
 {
     const struct agree *a = agreement_of(w, i, p->round);
@@ -242,8 +243,8 @@ static void check_decision(struct world *w, uint32_t i, uint32_t round)
     w->result[i][round] = got;
     for (uint32_t k = 0; k < nprocesses; k++) {
         if (!w->dead[k]) {
-            CHECK_TRUE(!(agree_get_result(a)[0] >> k &
-                         1)); /* the result includes the contributions of all living processes */
+            /* The result includes the contributions of all living processes. */
+            CHECK_TRUE(!(agree_get_result(a)[0] >> k & 1));
             CHECK_TRUE(agree_get_result(a)[1] >= k + 1);
             CHECK_TRUE(!agree_is_gone(a, k));
         }

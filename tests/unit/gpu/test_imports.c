@@ -90,8 +90,8 @@ static void test_number_of_mappings_is_bounded(void)
         gpu_imports_put(&imports, &ops, one);
     }
     EXPECT_EQ(most_open, GPU_IMPORTS_MOST);
-    for (uint64_t i = 0; i < GPU_IMPORTS_MOST;
-         i++) { /* all mappings are in use: a further mapping fails, and none is closed */
+    /* All mappings are in use: a further mapping fails, and no mapping is closed. */
+    for (uint64_t i = 0; i < GPU_IMPORTS_MOST; i++) {
         const struct gpu_export it = make_export(2, 1000 * i, i);
         EXPECT_EQ(gpu_imports_get(&imports, &ops, &it, &address[i]), 0);
     }
@@ -136,8 +136,8 @@ static void test_failed_mapping_leaves_nothing(void)
     EXPECT_EQ(open_count, 0);
 }
 
-/* A reset of the GPU context removes all mappings: their addresses may belong to other memory, which must not be
- * unmapped. */
+/* A reset of the GPU context removes all mappings. Their addresses may belong to other memory by now, so the
+ * cache must not unmap them. */
 static void test_reset_context_is_not_unmapped(void)
 {
     struct gpu_imports imports = {0};

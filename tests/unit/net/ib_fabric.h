@@ -43,7 +43,7 @@ struct fabric_receive {
 };
 
 struct fabric_receives {
-    struct fabric_receive *entries; /* a ring */
+    struct fabric_receive *entries; /* ring buffer */
     uint32_t room, head, tail;
     uint32_t limit; /* fewer posted buffers than this cause one limit event for `owner` */
     void *owner;
@@ -52,7 +52,7 @@ struct fabric_receives {
 struct fabric_srq {
     struct ibv_srq base;
     struct list link;
-    struct ibv_cq *cq; /* XRC: where its messages complete */
+    struct ibv_cq *cq; /* XRC: completion queue of received messages */
     uint32_t number;
     struct fabric_receives receives;
 };
@@ -63,14 +63,14 @@ struct fabric_qp {
     struct fabric_adapter *adapter;
     uint16_t to_lid;
     uint32_t to_qpn;
-    struct fabric_request *requests; /* a ring */
+    struct fabric_request *requests; /* ring buffer */
     uint32_t room, head, tail, done;
     struct fabric_receives own, *receives;
 };
 
 struct fabric_cq {
     struct ibv_cq base;
-    struct ibv_wc *entries; /* a ring */
+    struct ibv_wc *entries; /* ring buffer */
     uint32_t room, head, tail;
 };
 
@@ -236,7 +236,7 @@ static inline struct ibv_qp *fabric_qp_new(struct ibv_context *context, const st
     return &qp->base;
 }
 
-/* A target of XRC. */
+/* Creates the target queue pair of an XRC connection. */
 static inline struct ibv_qp *fabric_qp_create_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *a)
 {
     return fabric_qp_new(context, a);
@@ -557,7 +557,6 @@ static inline bool fabric_execute(const struct fabric_request *r, struct fabric_
     return true;
 }
 
-/* Delivers the next request to the peer. */
 static inline bool fabric_deliver_request(struct fabric_qp *qp)
 {
     struct fabric_qp *other =

@@ -29,7 +29,8 @@ static inline bool network_is_idle(void)
     {
         const struct fabric_qp *qp = list_entry(pos, struct fabric_qp, link);
         const struct fabric_cq *cq = (const struct fabric_cq *)qp->base.send_cq;
-        if (cq && (qp->head != qp->tail || cq->head != cq->tail)) /* a target of XRC has none */
+        /* An XRC target has no send completion queue. */
+        if (cq && (qp->head != qp->tail || cq->head != cq->tail))
             return false;
     }
     return true;
@@ -43,8 +44,8 @@ static inline bool flow_is_complete(const struct world_flow *f)
     return over;
 }
 
-/* True if the endpoint is at rest. A closed connection may keep records until the next one reports what
- * has arrived. */
+/* True if the endpoint is idle. A closed connection may retain records until the next connection reports
+ * which frames have arrived. */
 static inline bool endpoint_is_idle(const struct ib_endpoint *ep)
 {
     return !ep ||
@@ -54,7 +55,7 @@ static inline bool endpoint_is_idle(const struct ib_endpoint *ep)
             list_empty(&ep->held) && ep->final_markers == 0 && ep->ops == 0);
 }
 
-/* True if both ends have joined the same pairs of rails, or none. */
+/* True if both ends have joined the same pairs of rails, or if neither end has joined any. */
 static inline bool rails_match(const struct ib_endpoint *a, const struct ib_endpoint *b)
 {
     bool same = true;
@@ -77,7 +78,7 @@ static inline bool world_is_settled(void)
     return true;
 }
 
-/* One round of a network that loses nothing. */
+/* Delivers and acknowledges everything in flight, then lets every process make progress. */
 static inline void run_round(void)
 {
     while (!list_empty(&fabric.datagrams))
@@ -134,7 +135,7 @@ static inline void print_world(void)
         }
 }
 
-/* Checks that one end's credits equal the other's posted buffers. */
+/* Checks that the credits of `a`, plus those that `b` owes, equal the buffers posted by `b`. */
 static inline void check_credits(const struct ib_lane *a, const struct ib_lane *b, const char *what)
 {
     const struct credit *mine = &a->credit, *theirs = &b->credit;
@@ -247,8 +248,9 @@ static inline void try_to_end(uint32_t rank)
         world_process_end(p);
 }
 
-/* All processes are in MPI_Finalize on a network that loses nothing from now on: they end. A process that still waits after an hour
- * (IB_RAIL_PATIENCE) gives up, which is an error unless its peer has sent LEAVE. Time passes in small steps at first, then fast. */
+/* All processes are in MPI_Finalize, and the network loses nothing from now on: all processes must end. A
+ * process that still waits after an hour (IB_RAIL_PATIENCE) gives up, which is an error unless its peer has
+ * sent LEAVE. Time advances in small steps at first, then in large ones. */
 static inline void check_all_end(void)
 {
     bool ended = false;

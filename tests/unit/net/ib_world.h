@@ -53,7 +53,7 @@ struct world_process;
 
 struct world_put {
     struct net_op op;
-    struct net_pending queued; /* the put waits for resources of the peer */
+    struct net_pending queued; /* entry in the peer's queue while the put waits for resources */
     struct world_process *from;
     uint32_t to, index, length, times;
     bool busy;
@@ -63,7 +63,7 @@ struct world_put {
 
 /* Traffic from one process to another: numbered frames, puts and flags (puts without completion). */
 struct world_flow {
-    struct net_pending queued; /* frames wait for resources of the peer */
+    struct net_pending queued; /* entry in the peer's queue while frames wait for resources */
     struct world_process *from;
     uint32_t to, requested, sent, delivered; /* numbers of frames */
     bool is_queued;
@@ -378,7 +378,7 @@ static inline void world_open(struct world_settings set)
         world_open_process(&world.processes[i], i);
 }
 
-/* Ends the process: nothing of it is on the network any more. */
+/* Ends the process: releases its memory and disconnects all its peers. */
 static inline void world_process_end(struct world_process *p)
 {
     struct ib *ib = p->ib;

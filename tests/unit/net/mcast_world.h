@@ -19,7 +19,7 @@ enum { DATA = 1, ASK, ACK };
 
 struct flight {
     uint8_t kind, from, to, requests_ack;
-    uint32_t seq; /* in an acknowledgement: its `next` */
+    uint32_t seq; /* sequence number; of an acknowledgement: its member `next` */
     uint32_t limit;
     uint32_t early;
 };

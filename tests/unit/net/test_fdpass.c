@@ -123,8 +123,8 @@ static void expect_refusal(struct node *n, int rc)
 
 static void test_other_ring_size_is_refused(void)
 {
-    tunable_set(tunables_find("INIT_TIMEOUT"), "1",
-                SOURCE_PROGRAM); /* seconds; the refused rank never answers */
+    /* The timeout is 1 s, since the refused rank never answers. */
+    tunable_set(tunables_find("INIT_TIMEOUT"), "1", SOURCE_PROGRAM);
     run_unmapped_node(2, 1, expect_refusal);
 }
 

@@ -1,5 +1,5 @@
-/* test_group_memory.c: a multicast group that runs out of memory while it is opened: each allocation fails once; the error is returned,
- * and nothing is left.
+/* test_group_memory.c: a multicast group that runs out of memory while it is opened: each allocation
+ * fails once; the error is returned, and no memory or resource remains.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>

@@ -88,8 +88,8 @@ static void check_and_close_world(void)
     world_close();
 }
 
-/* Both ends close at once. One end waits for the final marker of the secondary rail, which fails before
- * the marker arrives. */
+/* Both ends close at once. The final marker of the secondary rail, which one end waits for, is lost because
+ * that rail fails. */
 static void test_final_marker_is_lost_with_its_rail(void)
 {
     open_connected_world(two_rails);
@@ -120,7 +120,8 @@ static void test_final_marker_is_lost_with_its_rail(void)
     check_and_close_world();
 }
 
-/* AGREE is lost with the port: the closing end receives no other notification. */
+/* The AGREE that accepts a CLOSE is lost because the port goes down; the closing end gets no other
+ * notification. */
 static void test_agree_is_lost_with_the_port(void)
 {
     open_connected_world(one_rail);
@@ -135,8 +136,8 @@ static void test_agree_is_lost_with_the_port(void)
     check_and_close_world();
 }
 
-/* One end must resend more frames than it has credits for, and the peer, which owes the credits,
- * closes: the peer sends KEEP only after it has returned them. */
+/* One end must resend more frames than it has credits. The peer, which owes those credits, refuses to close
+ * by KEEP only after it has returned the credits. */
 static void test_peer_closes_while_credits_are_missing(void)
 {
     struct world_settings set = one_rail;
@@ -237,11 +238,11 @@ static const struct world_settings xrc = {.processes = 2,
                                           .messages = "auto",
                                           .stripe = "even"};
 
-/* Process 0 sends LEAVE, and process 1 receives it. */
+/* Process 0 enters MPI_Finalize and sends LEAVE, and process 1 receives it. */
 static void leave_first(void)
 {
     for (int i = 0; i < 3 && !world_endpoint(0, 1)->leave.sent; i++) {
-        try_to_end(0); /* which may have to request a completion first */
+        try_to_end(0); /* process 0 may first have to request a completion */
         deliver_requests(find_qp(0, 1, 0), true);
         progress_process(0);
     }
@@ -252,7 +253,8 @@ static void leave_first(void)
     EXPECT(world_endpoint(1, 0)->leave.received);
 }
 
-/* The connection fails with the LEAVE of the process that has received LEAVE: the other one still waits for it. */
+/* Process 1 has received LEAVE and sends its own LEAVE, which is lost with the connection: process 1 must not
+ * end, since process 0 still waits for that message. */
 static void test_leave_is_lost(void)
 {
     open_connected_world(one_rail);
@@ -266,7 +268,8 @@ static void test_leave_is_lost(void)
     world_close();
 }
 
-/* The same before that process has sent LEAVE: the message that is lost only returns credits. */
+/* The connection fails after process 1 has received LEAVE and before process 1 sends LEAVE; only a message
+ * that returns credits is lost. */
 static void test_credits_lost_before_leave(void)
 {
     open_connected_world(one_rail);
@@ -278,7 +281,8 @@ static void test_credits_lost_before_leave(void)
     world_close();
 }
 
-/* Delivers what an XRC initiator has sent through its target, which the other processes of the peer's node keep. */
+/* Delivers and acknowledges the requests of an XRC initiator through its shared target, which still exists
+ * because other processes of the peer's node use it. */
 static void carry_through_shared_target(struct fabric_qp *qp)
 {
     struct fabric_qp target = {.base = {.qp_type = IBV_QPT_XRC_RECV}};
@@ -290,7 +294,8 @@ static void carry_through_shared_target(struct fabric_qp *qp)
     }
 }
 
-/* XRC: a process opens a connection again, and the LEAVE of the peer arrives on the old one, whose adapter acknowledges it. */
+/* XRC: process 0 reopens its connection while the LEAVE of process 1 is on the old connection, whose target
+ * acknowledges it. Both processes must end. */
 static void test_leave_arrives_late(void)
 {
     open_connected_world(xrc);
@@ -343,8 +348,8 @@ static void start_striped_put(struct ib_lane **home, struct ib_lane **pair)
     EXPECT((*pair)->head != (*pair)->tail);
 }
 
-/* The control message that reports the end of a put finds no room, and then the connection fails. The
- * message must still reach the receiver; otherwise the rails stay reserved. */
+/* The send queue is full when the control message that reports the end of a put is due, and then the
+ * connection fails. The message must still reach the receiver; otherwise the rails stay reserved. */
 static void test_unreported_end_of_put_releases_rails(void)
 {
     struct ib_lane *home, *pair;
@@ -396,8 +401,8 @@ static enum net_fate answer_put_status(void *ctx, struct net_op *op, uint64_t *n
     return the_put_status;
 }
 
-/* Sends the pending control message of the next connection in the list, which then has none left when
- * its turn comes. */
+/* Called during the traversal of the list of endpoints with pending control messages: sends the message of
+ * the next endpoint, so that this endpoint has none when the traversal reaches it. */
 static void send_control_on_completion(struct net_op *op, int status)
 {
     world_put_done(op, status);

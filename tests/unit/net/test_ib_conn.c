@@ -19,14 +19,14 @@ static void test_one_side_opens(void)
     EXPECT(!conn_has_no_pending_hello(&a) && !conn_ready(&a));
     EXPECT_EQ(conn_hello(&b, 1, 0, false), CONN_DO_CREATE | CONN_DO_CONNECT | CONN_DO_HELLO);
     EXPECT_EQ(b.state, CONN_HALF);
-    EXPECT_EQ(conn_hello(&b, 1, 0, false),
-              CONN_DO_HELLO); /* requested again: the answer may have been lost */
+    /* The same request arrives again: the answer may have been lost, so it is repeated. */
+    EXPECT_EQ(conn_hello(&b, 1, 0, false), CONN_DO_HELLO);
     EXPECT_EQ(conn_hello(&a, b.mine, b.yours, false), CONN_DO_CONNECT | CONN_DO_HELLO | CONN_DO_OPENED);
     EXPECT(conn_has_no_pending_hello(&a) && conn_ready(&a));
     EXPECT_EQ(conn_hello(&b, a.mine, a.yours, true), CONN_DO_OPENED);
     EXPECT_EQ(b.state, CONN_OPEN);
-    EXPECT_EQ(conn_hello(&b, a.mine, a.yours, true), 0); /* duplicate */
-    EXPECT_EQ(conn_hello(&b, 1, 0, false), 0);           /* of an old generation */
+    EXPECT_EQ(conn_hello(&b, a.mine, a.yours, true), 0); /* a duplicate HELLO */
+    EXPECT_EQ(conn_hello(&b, 1, 0, false), 0);           /* a HELLO of an old generation */
     EXPECT_EQ(conn_timer(&a, TRIES), 0);
 }
 
@@ -134,7 +134,7 @@ static void test_crossing_closes(void)
     open_both_sides(&a, &b);
     conn_idle(&a);
     conn_idle(&b);
-    EXPECT_EQ(conn_close(&a, true), 0); /* its own CLOSE must leave first */
+    EXPECT_EQ(conn_close(&a, true), 0); /* no action yet: the CLOSE of `a` must be sent first */
     EXPECT_EQ(a.state, CONN_AGREED);
     EXPECT_EQ(conn_close(&b, false), 0);
     EXPECT_EQ(conn_peer_disconnected(&a), CONN_DO_DESTROY);

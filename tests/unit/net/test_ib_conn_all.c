@@ -306,7 +306,7 @@ static void check_side(const struct pair_state *now, int me)
     EXPECT_EQ(mine->later + mine->queued + count_items(mine->posted, FRAME) +
                   count_items(other->completed, FRAME) + mine->used,
               the_limits.frames);
-    /* Nothing follows CLOSE or AGREE. */
+    /* No item follows CLOSE or AGREE. */
     for (int i = 0; i + 1 < QUEUE; i++) {
         if (mine->posted[i] == CLOSE || mine->posted[i] == AGREE)
             EXPECT_EQ(mine->posted[i + 1], NOTHING);
@@ -420,7 +420,7 @@ static bool expand_state(struct explore *e, const void *state)
     const struct pair_state *now = state;
     int before = test_failures;
     if (now->side[0].state == CONN_FAILED || now->side[1].state == CONN_FAILED)
-        return true; /* the job ends here */
+        return true; /* a failed connection ends the job */
     check_side(now, 0);
     check_side(now, 1);
     for (int me = 0; me < 2; me++) {

@@ -54,7 +54,7 @@ static void test_static_reports_owed_credits(void)
     EXPECT_EQ(credit_frame_consumed(&c, false), 1);
     EXPECT(!credit_message_is_due(&c));
     EXPECT_EQ(credit_frame_consumed(&c, true), 1); /* the static scheme ignores that a frame waited */
-    EXPECT(credit_message_is_due(&c));             /* half of 4 */
+    EXPECT(credit_message_is_due(&c));             /* due when half of 4 credits are owed */
     EXPECT_EQ(credit_frame_consumed(&c, false), 1);
     EXPECT_EQ(credit_take_owed(&c, 2), 2);
     EXPECT(!credit_message_is_due(&c));
@@ -135,7 +135,7 @@ static void test_due_threshold_follows_buffers(void)
     credit_start(&c, &rules, 2);
     EXPECT_EQ(c.due_at, 2);
     EXPECT_EQ(credit_frame_consumed(&c, true), 8);
-    EXPECT_EQ(c.due_at, 4); /* half of nine */
+    EXPECT_EQ(c.due_at, 4); /* half of nine buffers */
     for (int i = 0; i < 7; i++)
         EXPECT_EQ(credit_frame_consumed(&c, false), 0);
     EXPECT_EQ(c.posted, 2);
@@ -389,7 +389,7 @@ static void test_all_interleavings_dynamic(void)
     for (rules.growth = CREDIT_LINEAR; rules.growth <= CREDIT_EXPONENTIAL; rules.growth++)
         for (rules.calm_after = 0; rules.calm_after <= 2; rules.calm_after++)
             explore_all_buffer_counts(&rules);
-    rules.tell_at = 5; /* more than the buffers of any case */
+    rules.tell_at = 5; /* tell_at exceeds the number of buffers in every case */
     explore_all_buffer_counts(&rules);
 }
 

@@ -37,7 +37,7 @@ struct side_state {
     uint8_t keep;           /* KEEP is to be sent after lost items have been sent again */
     uint8_t reported[GENERATIONS + GENERATIONS_LATER +
                      1];     /* the expected item that the HELLO of each own generation reports */
-    uint8_t list[ITEMS_MAX]; /* enum item */
+    uint8_t list[ITEMS_MAX]; /* this side's items (enum item) */
 };
 _Static_assert(sizeof(struct side_state) == 64, "no padding: states are compared by their bytes");
 
@@ -140,7 +140,7 @@ static struct conn unpack_conn(const struct side_state *o)
     return (struct conn){.state = o->state, .mine = o->mine, .yours = o->yours, .seen = o->seen};
 }
 
-/* True if everything lost has been sent again, and frames may be sent (struct traffic). */
+/* True if all lost items have been sent again and frames may be sent. */
 static bool can_send_frames(const struct side_state *o)
 {
     return o->state == CONN_OPEN && o->next == o->nitems;
@@ -330,8 +330,8 @@ static bool handle_failure(struct pair_state *now, int me)
         handle_next_item(now, me);
     struct conn c = unpack_conn(o);
     unsigned actions = conn_queue_pair_failed(&c);
-    EXPECT_EQ(!(actions & CONN_DO_DESTROY),
-              c.state == CONN_IDLE); /* the items that had arrived completed the close */
+    /* If all items had arrived, they completed the close. */
+    EXPECT_EQ(!(actions & CONN_DO_DESTROY), c.state == CONN_IDLE);
     o->failed = false;
     apply_actions(now, me, &c, actions);
     return true;
@@ -474,8 +474,8 @@ static void explore_ends(uint8_t generations, struct budget a, struct budget b)
     }
     printf("closes %u and %u, breaks %u and %u: %u states\n", a.closes, b.closes, a.breaks, b.breaks,
            e.count);
-    EXPECT(repeated && lost == ends &&
-           agreed_breaks == ends); /* the search reached the states that the test is about */
+    /* The search reached the states that the test is about. */
+    EXPECT(repeated && lost == ends && agreed_breaks == ends);
     explore_close(&e);
 }
 

@@ -128,11 +128,10 @@ static void test_first_come_first_served(void)
     open_pollset(POLLSET_FIRST, POLLSET_SEQUENTIAL, 4);
     for (uint32_t id = 10; id < 20; id++)
         for (int i = 0; i < 3; i++) {
-            struct pollset_change change =
-                receive_by_queue(id, true); /* members too: the sender has not been notified yet */
+            struct pollset_change change = receive_by_queue(id, true); /* no sender uses its ring yet */
             EXPECT_EQ(change.add, id < 14 && i == 0 ? id : POLLSET_NONE);
         }
-    receive_frames(19, 19, 100000); /* any amount of traffic of another connection */
+    receive_frames(19, 19, 100000); /* under POLLSET_FIRST a non-member never replaces a member */
     EXPECT_EQ(r.removed, 0);
     for (uint32_t k = 0; k < 4; k++)
         EXPECT_EQ(r.set.members[pollset_round_place(&r.set, k)].id, 10 + k);
@@ -234,9 +233,10 @@ static void test_leaving_member_keeps_its_place(void)
     int n = 0;
     for (; n < 1000 && change.remove == POLLSET_NONE; n++)
         change = receive_by_queue(5, false);
-    EXPECT_EQ(change.remove, 0); /* the member with the least traffic */
+    EXPECT_EQ(change.remove, 0); /* connection 0, the member with the least traffic */
     EXPECT_EQ(change.add, POLLSET_NONE);
-    EXPECT_EQ(n, 3 * POLLSET_WORTH + 1); /* 2 * 16 + 16, and one more */
+    /* 2 * WORTH frames equal twice the traffic of connection 0; WORTH + 1 more replace that connection. */
+    EXPECT_EQ(n, 3 * POLLSET_WORTH + 1);
     EXPECT_EQ(r.set.count, 2);
     EXPECT(r.set.members[0].leaving && !r.set.members[1].leaving);
     /* While a place is becoming free, no further member is removed, and none is removed twice. */

@@ -303,7 +303,7 @@ struct random_run_state {
     struct {
         unsigned char bytes[RUN_SLOT_SIZE];
         size_t size;
-    } sent[RUN_SLOTS];                       /* by slot */
+    } sent[RUN_SLOTS];                       /* frames sent, by slot */
     uint32_t built, whole, used;             /* number of frames built, completely arrived, consumed */
     size_t arrived;                          /* bytes of frame number `whole` that have arrived */
     size_t len[RUN_SLOTS];                   /* bytes of each frame, by slot */

@@ -105,13 +105,12 @@ static void test_all_states(void)
         }
     }
     printf("%u states\n", tail);
-    EXPECT_EQ(
-        tail,
-        6u * (COUNT + 1) * 2 -
-            2 * 2 * (COUNT + 1)); /* failing, closed and resending states do not depend on pairs and count */
+    /* Failing, closed and resending states do not depend on pairs and count. */
+    EXPECT_EQ(tail, 6u * (COUNT + 1) * 2 - 2 * 2 * (COUNT + 1));
 }
 
-/* LEAVE counts as delivered only if it was under way on the connection that failed, and all of that connection was acknowledged. */
+/* A failed connection counts LEAVE as delivered only if LEAVE was sent on that connection and the peer's
+ * adapter acknowledged all messages. */
 static void test_leave_is_delivered_once(void)
 {
     for (int bits = 0; bits < 16; bits++) {

@@ -1,7 +1,7 @@
-/* test_inbox.c: a descriptor (struct net_card) of a peer whose inbox or doorbell is an ordinary file of
- * the program: the connection is refused and the file is not written; the correct descriptor connects. A sender
- * that ends in the middle of a frame: frames behind it arrive once that sender is disconnected. The
- * process is its own peer.
+/* test_inbox.c: connections to the inbox of a peer; the process is its own peer. A descriptor (struct
+ * net_card) whose inbox or doorbell is an ordinary file is refused, and the file is not written; the
+ * correct descriptor connects. If a sender ends in the middle of a frame, the frames behind that frame
+ * arrive once the sender is disconnected.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

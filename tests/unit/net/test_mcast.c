@@ -140,17 +140,17 @@ static void test_timeout_resends_to_few_or_all(void)
     struct mcast_sender s = open_sender(&rules, 3);
     struct mcast_resend out[8];
     EXPECT_EQ(mcast_sender_timeout(&s, 99, out, 8), 0);
-    EXPECT_EQ(mcast_sender_timeout(&s, 100, out, 8),
-              1); /* no child acknowledged anything: resend the oldest packet to all */
+    /* No child has acknowledged anything: only the oldest packet is resent, to all. */
+    EXPECT_EQ(mcast_sender_timeout(&s, 100, out, 8), 1);
     EXPECT(out[0].to == MCAST_ALL && out[0].seq == 0 && !out[0].ask);
     for (uint32_t c = 0; c < CHILDREN - 1; c++)
         receive_ack(&s, c, 3, 0);
     receive_ack(&s, 3, 1, 0);
-    EXPECT_EQ(mcast_sender_timeout(&s, s.deadline, out, 8),
-              2); /* the child has acknowledged: resend all that it misses */
+    /* The child has acknowledged packets in between: all packets that it misses are resent. */
+    EXPECT_EQ(mcast_sender_timeout(&s, s.deadline, out, 8), 2);
     EXPECT(out[0].to == 3 && out[0].seq == 1 && out[1].to == 3 && out[1].seq == 2);
-    EXPECT_EQ(mcast_sender_timeout(&s, s.deadline, out, 8),
-              1); /* no acknowledgement since: resend only the oldest packet */
+    /* The child has acknowledged nothing since: only the oldest packet is resent. */
+    EXPECT_EQ(mcast_sender_timeout(&s, s.deadline, out, 8), 1);
     EXPECT(out[0].to == 3 && out[0].seq == 1);
 }
 
@@ -161,8 +161,8 @@ static void test_timeout_backoff(void)
     uint64_t now = 100, before;
     static const uint64_t waits[] = {100, 200, 400, 400, 400};
     for (size_t i = 0; i < COUNT_OF(waits); i++) {
-        EXPECT_EQ(mcast_sender_timeout(&s, now, out, 8),
-                  i < 3 ? 1 : CHILDREN); /* see test_multicast_is_never_received */
+        /* The first resends are multicast, later ones go to each child (test_multicast_is_never_received). */
+        EXPECT_EQ(mcast_sender_timeout(&s, now, out, 8), i < 3 ? 1 : CHILDREN);
         before = now;
         now = s.deadline;
         EXPECT_EQ(now - before, waits[i]);
@@ -225,7 +225,7 @@ static void test_invalid_acks_are_ignored(void)
     for (uint32_t c = 0; c < CHILDREN; c++)
         receive_ack(&s, c, 3, 0);
     receive_ack(&s, 0, 1, 0);  /* an acknowledgement that a later one has overtaken */
-    receive_ack(&s, 0, 50, 0); /* of packets that were never sent */
+    receive_ack(&s, 0, 50, 0); /* acknowledges packets that were never sent */
     EXPECT_EQ(s.base, 3);
     EXPECT_EQ(child[0].next, 3);
 }
@@ -264,7 +264,8 @@ static void test_order_and_duplicates(void)
     EXPECT_EQ(receive_packet(&s, &rules, 0, true, 0), MCAST_TAKE);
     EXPECT(mcast_stream_has_packet(&s));
     EXPECT_EQ(receive_packet(&s, &rules, 0, true, 0), MCAST_DUPLICATE);
-    EXPECT_EQ(receive_packet(&s, &rules, 2, true, 0), MCAST_KEEP); /* 1 must be taken first */
+    /* Packet 2 is retained until the application has taken packet 1. */
+    EXPECT_EQ(receive_packet(&s, &rules, 2, true, 0), MCAST_KEEP);
     mcast_stream_packet_taken(&s);
     mcast_stream_packet_taken(&s);
     EXPECT(!mcast_stream_has_packet(&s));

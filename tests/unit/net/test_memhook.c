@@ -79,7 +79,7 @@ static void test_calls_are_seen(void)
     mprotect(p, page, PROT_READ);
     munmap(p + 7 * page, page);
     mremap(p, 7 * page, 6 * page, 0);
-    EXPECT_EQ(watch.notified, 0); /* the first page was not touched */
+    EXPECT_EQ(watch.notified, 0); /* the watched first page was not released */
     mprotect(p, page, PROT_READ | PROT_WRITE);
     EXPECT_EQ(watch.notified, 1);
     watch_address(p);
@@ -369,8 +369,8 @@ static void test_foreign_patch_over_hooks(void)
     EXPECT(strstr(why, "another tool") != NULL);
     char *p = map_pages(1);
     munmap(p, page); /* the library's patches are removed */
-    remove_foreign_patch(
-        saved); /* the other tool restores a jump to the library's hook, which must still work */
+    /* The other tool restores a jump to the library's hook, which must still work. */
+    remove_foreign_patch(saved);
     p = map_pages(1);
     EXPECT_EQ(madvise(p, page, MADV_DONTNEED), 0);
     EXPECT_EQ(*p, 0);

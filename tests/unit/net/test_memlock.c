@@ -40,7 +40,7 @@ static int check_as_ordinary_user(void)
         return 77;
     EXPECT_EQ(memlock_limit(), 64u << 10);
     EXPECT_EQ(memlock_check(64u << 10, "test"), 0);
-    EXPECT_EQ(memlock_limit(), 64u << 10); /* sufficient, not raised */
+    EXPECT_EQ(memlock_limit(), 64u << 10); /* the limit is sufficient and not raised */
     EXPECT_EQ(memlock_check(512u << 10, "test"), 0);
     EXPECT_EQ(memlock_limit(), 1u << 20); /* raised to the hard limit */
     EXPECT_EQ(memlock_check(2u << 20, "test"), MPI_ERR_NO_MEM);

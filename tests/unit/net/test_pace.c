@@ -74,8 +74,8 @@ static void test_shared_port(void)
     pace_finish_run(find_pace(1));
     pace_finish_run(find_pace(2));
     EXPECT_EQ(find_pace(2)->classes[0].best, 1000);
-    EXPECT_EQ(find_pace(1)->classes[0].best,
-              2000); /* measured before the other link's bytes were known: the error is bounded */
+    /* The first message was measured before the other link's bytes were known; the error is bounded. */
+    EXPECT_EQ(find_pace(1)->classes[0].best, 2000);
     free_paces();
 }
 

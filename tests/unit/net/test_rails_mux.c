@@ -15,7 +15,7 @@ static void test_bound_process_keeps_rail(void)
     EXPECT_EQ(mux_next(&m, 1), 2);
     mux_set_rail_up(&m, 2, false);
     EXPECT_EQ(mux_next(&m, 1), 0);
-    mux_set_rail_up(&m, 1, true); /* returns to its bound rail */
+    mux_set_rail_up(&m, 1, true); /* the process returns to its bound rail */
     EXPECT_EQ(mux_next(&m, 1), 1);
 }
 
@@ -97,9 +97,8 @@ static void test_windows(void)
     static const unsigned want[] = {0, 0, 0, 1, 1, 1, 0, 0};
     for (unsigned i = 0; i < COUNT_OF(want); i++)
         EXPECT_EQ(mux_next(&m, 1), want[i]);
-    mux_set_rail_up(
-        &m, 0,
-        false); /* rail 0 goes down in the middle of its window: the next window of 3 starts on rail 1 */
+    /* Rail 0 goes down in the middle of its window: the next window of 3 messages starts on rail 1. */
+    mux_set_rail_up(&m, 0, false);
     for (int i = 0; i < 3; i++)
         EXPECT_EQ(mux_next(&m, 1), 1);
     mux_set_rail_up(&m, 0, true);

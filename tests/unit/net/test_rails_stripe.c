@@ -287,8 +287,8 @@ static void test_failed_stripe_is_repeated(void)
     EXPECT_EQ(filter_next(&f, 5, &again), 1);
     EXPECT_EQ(f.stripes[1].stripe.rail, 0);
     EXPECT_EQ(f.stripes[1].stripe.offset, 1 << 20);
-    EXPECT_EQ(filter_completed(&f, ticket[1], 9, NULL),
-              FILTER_NOTHING); /* a completion of the abandoned attempt */
+    /* A completion of the abandoned attempt is ignored. */
+    EXPECT_EQ(filter_completed(&f, ticket[1], 9, NULL), FILTER_NOTHING);
     EXPECT_EQ(filter_rail(&f, 0, false), FILTER_NOTHING);
     EXPECT_EQ(filter_failed(&f, again), FILTER_STUCK);
     EXPECT_EQ(filter_next(&f, 9, &again), -1);

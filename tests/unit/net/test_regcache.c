@@ -76,9 +76,9 @@ static void test_hits(void)
     open_cache(100);
     acquire_and_release(10, 4);
     acquire_and_release(10, 4);
-    acquire_and_release(12, 1); /* inside */
-    EXPECT_EQ(regcache_get(cache, (char *)page_address(11) + 100, page + 7, false, &e),
-              0); /* not on a page, two pages */
+    acquire_and_release(12, 1); /* a hit: page 12 is inside the entry of pages 10 to 13 */
+    /* A hit: the range begins within page 11 and ends in page 12. */
+    EXPECT_EQ(regcache_get(cache, (char *)page_address(11) + 100, page + 7, false, &e), 0);
     struct regcache_entry *again = acquire(10, 4);
     EXPECT(again == e); /* one entry, two users */
     regcache_put(cache, e);
@@ -100,7 +100,7 @@ static bool is_in_use(size_t first, size_t n, const void *handle)
     return regcache_in_use(cache, (uintptr_t)page_address(first), n * page, matches_handle, handle);
 }
 
-/* A cached entry that nobody holds is not in use; memory within a held entry is. */
+/* Memory of a cached entry counts as in use only while a caller holds the entry. */
 static void test_in_use(void)
 {
     open_cache(100);
@@ -139,8 +139,8 @@ static void test_pieces_and_their_union(void)
     struct regcache_entry *e;
     open_cache(100);
     for (size_t i = 0; i < 4; i++) {
-        EXPECT_EQ(regcache_get(cache, (char *)page_address(10 + 2 * i) + 5, 2 * page, true, &e),
-                  0); /* ends in the following page */
+        /* The range begins within a page and ends in the page after the next one. */
+        EXPECT_EQ(regcache_get(cache, (char *)page_address(10 + 2 * i) + 5, 2 * page, true, &e), 0);
         EXPECT_EQ(e->length, 3 * page);
         regcache_put(cache, e);
     }
@@ -214,7 +214,7 @@ static void test_overlaps(void)
     EXPECT_EQ(pins.bytes, 8 * page);
     acquire_and_release(10, 6);
     expect_stats(2, 3, 0, 0);
-    acquire_and_release(9, 9); /* covers both */
+    acquire_and_release(9, 9); /* covers both entries */
     EXPECT_EQ(pins.bytes, 9 * page);
 
     struct regcache_entry *held = acquire(100, 4), *next = acquire(102, 4);
@@ -399,8 +399,8 @@ static int find_library(struct dl_phdr_info *info, size_t size, void *arg)
 static void test_unloaded_library(void)
 {
     uintptr_t where = 0;
-    void *library =
-        dlopen("libanl.so.1", RTLD_NOW | RTLD_LOCAL); /* belongs to the C library and is not used otherwise */
+    /* This library belongs to libc, so it exists, and this program does not use it otherwise. */
+    void *library = dlopen("libanl.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library || !dl_iterate_phdr(find_library, &where)) {
         printf("     no library to unload here\n");
         return;

@@ -24,7 +24,7 @@ static _Atomic int stale, failed;
 
 struct worker {
     pthread_t thread;
-    size_t first; /* page */
+    size_t first; /* index of the first page */
     uint64_t seed;
     void (*replace_pages)(size_t index, size_t n); /* releases n pages and maps new ones */
 };
@@ -183,7 +183,6 @@ static void replace_real(size_t index, size_t n)
 
 static _Atomic bool stop;
 
-/* Body of a thread that allocates and frees unrelated memory. */
 static void *allocate_memory(void *arg)
 {
     (void)arg;

@@ -173,8 +173,8 @@ static void test_payload_at_end_of_ring(void)
     }
     EXPECT_EQ(send_numbered(&out, 0, third), 0);
     EXPECT_EQ(send_numbered(&out, 1, third), 0);
-    EXPECT_EQ(send_numbered(&out, 2, third),
-              ERR_AGAIN); /* the skipped lines before the end of the ring are still in use */
+    /* The skipped lines before the end of the ring are still in use. */
+    EXPECT_EQ(send_numbered(&out, 2, third), ERR_AGAIN);
     EXPECT_EQ(send_numbered(&out, 2, 8), 0); /* a short frame needs no lines */
     ring_free(r);
 }
@@ -191,7 +191,8 @@ static void test_reserve_in_place(void)
         uint64_t number;
         size_t found;
         struct ring_slot *slot = ring_reserve(&out, len, &position, &room);
-        EXPECT(slot && !ring_consume_checked(&in, &sender, &number, &found)); /* not visible yet */
+        EXPECT(slot &&
+               !ring_consume_checked(&in, &sender, &number, &found)); /* the frame is not visible yet */
         h.word = len;
         for (size_t i = 0; i < len; i++)
             room[i] = (char)payload_byte(7, len, i);

@@ -6,7 +6,7 @@
  * After every step: frames of one sender arrive in their order and with their bytes; the slot that is
  * skipped belongs to a dead sender; a sender that is only stopped never loses its slot. At the end, with
  * every sender finished or reported dead, all frames that were published have arrived and the ring is
- * empty, with all its lines given back.
+ * empty, with all its lines free.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define FISHPLATE_KILL_POINTS
@@ -34,7 +34,7 @@ static struct sender {
     struct ring_sender ring;
     enum sender_state state;
     int kill_point_index; /* kill point + 1; 0: before the first step */
-    int published;        /* number of frames */
+    int published;        /* number of frames published */
     uint32_t owns;        /* position + 1 of the slot that is reserved and not published; 0: none */
     int received;
 } senders[SENDERS];
@@ -106,8 +106,8 @@ static void reset_senders(void)
     if (!is_cleared)
         memset(ring, 0, size);
     is_cleared = true;
-    memset(ring, 0,
-           offsetof(struct ring, slots) + SLOTS * sizeof(ring->slots[0])); /* the slots that the test uses */
+    /* Clears the slots that the test uses, not the whole array. */
+    memset(ring, 0, offsetof(struct ring, slots) + SLOTS * sizeof(ring->slots[0]));
     receiver = ring_receiver(ring, LINES);
     for (int i = 0; i < SENDERS; i++) {
         struct sender *s = &senders[i];

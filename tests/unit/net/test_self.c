@@ -95,8 +95,8 @@ static void test_queue_keeps_order(void)
             .pending.resume = resume_deferred_send, .again = 3 - i % 3, .word = (uint64_t)i};
         peer_queue(self_peer, &items[i].pending);
     }
-    EXPECT_EQ(peer_send(self_peer, &early, NULL, 0),
-              ERR_AGAIN); /* a new frame must not overtake queued ones */
+    /* A new frame must not overtake queued frames. */
+    EXPECT_EQ(peer_send(self_peer, &early, NULL, 0), ERR_AGAIN);
     poll_until_idle();
     EXPECT_EQ(next_word, 5);
     EXPECT(!self_peer->stalled && list_empty(&node.net->stalled));

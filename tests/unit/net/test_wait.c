@@ -31,7 +31,7 @@ static void send_word(struct peer *to, uint64_t word)
         net_progress(to->net);
 }
 
-/* Ranks pass a token around. The other ranks are slow or many, so that every wait is long enough to sleep. */
+/* Ranks pass a token around a ring. Other ranks are slow or many, so that waiting ranks sleep. */
 static void pass_frame_token(struct node *n)
 {
     uint32_t me = n->boot.rank, size = n->boot.size;

@@ -75,7 +75,7 @@ static void test_environment(void)
     EXPECT_STR(info_get(i, "argv"), "one two words");
     EXPECT(info_get(i, "arch") != NULL);
     EXPECT(info_get(i, "wdir") != NULL);
-    EXPECT_STR(info_get(i, "maxprocs"), "1"); /* the value without a launcher */
+    EXPECT_STR(info_get(i, "maxprocs"), "1"); /* maxprocs is 1 if no launcher has set it */
     info_release(i);
 }
 

@@ -63,8 +63,8 @@ static uint64_t random_word(void)
 {
     switch (random_below(4)) {
     case 0:
-        return (uint64_t)(1 + random_below(2)) << 32 |
-               random_below(40); /* a small number may be a valid cookie */
+        /* The low word is a slot: a small number may be a valid cookie. */
+        return (uint64_t)(1 + random_below(2)) << 32 | random_below(40);
     case 1:
         return random_below(10000);
     case 2:

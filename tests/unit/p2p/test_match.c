@@ -98,8 +98,8 @@ static void cancel_random_receive(struct match_table *posted)
     receives.live[i] = false;
 }
 
-/* `posts_of_ten`: how many of ten steps post a receive. Small values fill the table of messages, large
- * ones that of receives. */
+/* `posts_of_ten`: of ten steps this number post a receive, the others deliver a message. Small values fill
+ * the table of unexpected messages, large values the table of posted receives. */
 static void run_random_walk(uint32_t with_seed, bool wildcards, uint32_t variety, uint32_t posts_of_ten)
 {
     struct match_table posted, unexpected;

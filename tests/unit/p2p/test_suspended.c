@@ -485,8 +485,8 @@ static void explore_continuations(const struct setup *s)
     }
     if (!quiet || test_failures)
         return;
-    replay_path(
-        s); /* neither progress nor a transfer changes the state: a final state unless an event happens */
+    /* No progress call or transfer changes the state: it is final until another event happens. */
+    replay_path(s);
     check_final_state();
     if (test_failures)
         print_path(s);

@@ -140,8 +140,9 @@ static void test_first_messages(void)
     EXPECT(worst <= 100);
 }
 
-/* Exchanges over shared memory, one message after the other in each direction. The other rank's processor is busy with messages of this
- * one, so there are no halves; the sender's write takes `write_percent` of the best other path. */
+/* Simulates messages over shared memory in both directions, one after the other. The other rank's processor
+ * is busy with messages to this rank, so split copies are not offered. A write by the sender takes
+ * `write_percent` of the time of the best other path. */
 static uint64_t traffic_exchanges(struct traffic *t, const struct cost_row *r, uint32_t write_percent, int n,
                                   int forced)
 {
@@ -166,7 +167,8 @@ static uint64_t traffic_exchanges(struct traffic *t, const struct cost_row *r, u
     return total;
 }
 
-/* In exchanges of 1 MiB and 4 MiB reading and pieces took 1.46 and 1.76 times as long as the sender's write (docs/tuning.md). */
+/* In exchanges of 1 MiB and 4 MiB reading and pieces took 1.46 and 1.76 times as long as a write by the
+ * sender (docs/tuning.md). */
 static void the_sender_writes_in_exchanges(void)
 {
     static const uint32_t write_percents[] = {110, 68, 57};

@@ -101,7 +101,9 @@ int rdma_get_cm_event(struct rdma_event_channel *c, struct rdma_cm_event **out)
     struct rdma_cm_event *e = calloc(1, sizeof(*e));
     if (!e || read(c->fd, &n, sizeof(n)) != (ssize_t)sizeof(n))
         return -1;
-    e->event = stub.answer == STUB_REFUSES ? 13 : 12; /* MULTICAST_ERROR, MULTICAST_JOIN */
+    e->event = stub.answer == STUB_REFUSES
+                   ? 13
+                   : 12; /* RDMA_CM_EVENT_MULTICAST_ERROR, RDMA_CM_EVENT_MULTICAST_JOIN */
     e->status = stub.answer == STUB_REFUSES ? -EINVAL : 0;
     e->ud.ah_attr = (struct ibv_ah_attr){.dlid = 0xc012, .sl = 3, .is_global = 1, .port_num = 1};
     memcpy(&e->ud.ah_attr.grh.dgid, stub.requested.gid, 16);

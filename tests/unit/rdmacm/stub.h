@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* struct sockaddr_ib */
+/* Copy of struct sockaddr_ib. */
 struct stub_address {
     uint16_t family, partition;
     uint32_t flow;

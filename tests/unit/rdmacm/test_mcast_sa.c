@@ -41,7 +41,7 @@ static void test_join_and_leave(void)
     void *joined;
     seen->answer = STUB_JOINS;
     EXPECT_EQ(join_group(&d, &route, &lid, &joined), 0);
-    EXPECT_EQ(seen->space, 0x0111); /* datagrams */
+    EXPECT_EQ(seen->space, 0x0111); /* RDMA_PS_UDP */
     EXPECT_EQ(seen->bound.family, 27);
     EXPECT(memcmp(seen->bound.gid, d.address.gid, 16) == 0);
     EXPECT_EQ(seen->requested.family, 27);

@@ -89,8 +89,8 @@ static void read_half(struct state *s, struct user *u, bool first)
             u->seen[w] = s->word[w];
 }
 
-/* A user that holds the lock checks again; if the step has operations, or the lock is not held after all,
- * it enters again. */
+/* A user that holds the lock reads the lock words again. If the next step has operations, or shows that the
+ * lock is not held, the user goes back to ENTERING. */
 static void check_again(struct state *s, struct user *u, struct gate_entry *e)
 {
     struct gate_step step;
@@ -174,8 +174,8 @@ static void check_exclusion(const struct state *s)
         job.wrong = "a writer and another user hold the lock";
 }
 
-/* True if the user, running alone, changes a lock word or gets the lock. A waiting user only reads in a
- * circle; if every user does, all wait forever. */
+/* True if the user, running alone, changes a lock word or gets the lock. If every user only repeats its
+ * reads, all wait forever. */
 static bool can_continue(const struct state *at, uint32_t i)
 {
     struct state s = *at;

@@ -1,5 +1,6 @@
-/* test_late_frames.c: frames that may arrive when their window has been freed. A rank sends the address of its counters (rma/counts.c)
- * as soon as it learns that of another rank; nothing waits for that frame, and messages on other connections may overtake it.
+/* test_late_frames.c: frames that may arrive after their window has been freed. A rank sends the address
+ * of its counters (rma/counts.c) as soon as it learns the address of another rank's counters. No call waits
+ * for that frame, and messages on other connections may overtake it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "obj/proc.h"

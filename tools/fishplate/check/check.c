@@ -1,5 +1,5 @@
-/* check.c: `fishplate check`: are these hosts fit for a job? Starts itself once on every host with our mpiexec; under a
- * launcher (mpiexec, srun) it is that job.
+/* check.c: `fishplate check`: tests whether hosts are fit for a job. It starts itself once on every host by
+ * mpiexec; if a launcher (mpiexec, srun) started it, it examines the hosts of that job.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -33,7 +33,7 @@ static const char after[] =
 
 struct check_options {
     const char *svg, *report, *hosts, *hostfile;
-    const char *names; /* in the job: of the hosts, as the user named them */
+    const char *names; /* in the job: names of the hosts as the user wrote them */
     bool json;
 };
 
@@ -62,7 +62,7 @@ static bool self_folder(char *out, size_t size)
     return slash != NULL;
 }
 
-/* Starts the job; returns only on failure. */
+/* Executes mpiexec in place of this process; returns only on failure. */
 static int start_job(const struct check_options *q, int nmore, char **more)
 {
     char folder[PATH_MAX], launcher[PATH_MAX + 16], self[PATH_MAX + 16], count[16];
@@ -169,7 +169,8 @@ int command_check(int argc, char **argv)
                           .options = options,
                           .operand = read_hosts,
                           .operands = "a list of hosts"};
-    const int more = cli_parse(&c, argc, argv, &q); /* the rest, after "--", is for mpiexec */
+    /* index of the arguments after "--", which are for mpiexec */
+    const int more = cli_parse(&c, argc, argv, &q);
     if (more < 0)
         return command_usage(more, usage, options, after);
     if (is_in_job())

@@ -12,10 +12,10 @@
 
 enum { FACT_PORTS = 8, CHECK_SIZES = 6 };
 
-/* Bytes of the messages between the first two hosts. */
+/* Message sizes in bytes of --report, measured between the first two hosts. */
 extern const size_t check_sizes[CHECK_SIZES];
 
-/* Seconds one way; bytes per second one way. */
+/* One-way latency in seconds; one-way bandwidth in bytes per second. */
 struct pair {
     double latency, bandwidth;
 };
@@ -23,22 +23,22 @@ struct pair {
 /* Facts that a host reports. Fixed layout, because they are sent as bytes. */
 struct facts {
     char host[64];     /* as the user named it, else own_name */
-    char own_name[64]; /* as the host calls itself */
+    char own_name[64]; /* name that the host has for itself */
     char version[24], kernel[72];
-    char no_ports[256]; /* why there is none */
+    char no_ports[256]; /* why no port is usable */
     uint64_t memlock;   /* bytes that may be locked; UINT64_MAX: no limit */
     uint64_t shm_total, shm_free, memory;
     int32_t rank;       /* in MPI_COMM_WORLD */
     int32_t cpus;       /* processors that this process may use */
-    int32_t cma;        /* may one process read another's memory: 1 yes, 0 no */
-    int32_t ptrace;     /* /proc/sys/kernel/yama/ptrace_scope; -1: there is none */
+    int32_t cma;        /* CMA: 1 if a process may read the memory of another, else 0 */
+    int32_t ptrace;     /* value of /proc/sys/kernel/yama/ptrace_scope; -1: the file does not exist */
     int32_t nports;     /* number of ports; the first FACT_PORTS are in `ports` */
-    double clock;       /* seconds that its clock is ahead of the first host's */
-    double clock_error; /* at most this far off */
+    double clock;       /* seconds by which the clock of this host is ahead of that of the first host */
+    double clock_error; /* largest error of `clock`, in seconds */
     struct net_port ports[FACT_PORTS];
 };
 
-/* All hosts, and the figures of each pair: [from * n + to], symmetric, 0 where none. */
+/* The result. The element of a pair of hosts is [from * n + to]; the matrices are symmetric; 0: no figure. */
 struct survey {
     int n;
     struct facts *hosts;
@@ -46,14 +46,14 @@ struct survey {
     double *bandwidth; /* one-way bandwidth in bytes per second, per pair */
     struct pair
         of_size[CHECK_SIZES]; /* figures of the first two hosts for each of check_sizes; 0 with one host */
-    char path[96];            /* how the first pair is connected */
+    char path[96];            /* transport between the first two hosts */
 };
 
 enum severity { CHECK_NOTE, CHECK_WARNING };
 
 struct finding {
     enum severity severity;
-    char host[64]; /* "": all of them */
+    char host[64]; /* "": the finding concerns all hosts */
     char what[320], todo[320];
 };
 
@@ -62,31 +62,32 @@ struct findings {
     int n;
 };
 
-/* facts.c: of this host, without the clock. */
+/* Collects the facts of this host, except its clock offset (facts.c). */
 void facts_gather(struct facts *out);
 
-/* measure.c: in a job, at all ranks; the result is at rank 0, where it is true. with_sizes: of_size too. */
+/* Measures; all ranks call it. Returns true at the rank that has the result. with_sizes: also fills
+ * of_size (measure.c). */
 bool survey_measure(bool with_sizes, struct survey *out);
 void survey_free(struct survey *s);
 
-/* judge.c: pure. The worst first. */
+/* Derives the findings, warnings first (judge.c). Pure. */
 void findings_judge(const struct survey *s, struct findings *out);
 
-/* How fast a host is: the median of its pairs. */
+/* Returns the median of the figures of all pairs with this host. */
 double host_median(const struct survey *s, const double *figures, int host);
 
-/* Labels hosts by these names, separated by commas, one for each rank; a slot count after a colon is left out. */
+/* Sets the host names from a comma-separated list, one per rank; slot counts after a colon are ignored. */
 void survey_label(struct survey *s, const char *names);
 
-/* print.c, heat.c. check_memory_limits prints a phrase about locked memory, /dev/shm and CMA. */
+/* Printing (print.c, heat.c). check_memory_limits prints locked memory, /dev/shm and CMA in one phrase. */
 void check_memory_limits(FILE *out, const struct facts *h);
 void check_text(FILE *out, const struct survey *s, const struct findings *f);
 void check_figures(FILE *out, const struct survey *s);
 void check_findings(FILE *out, const struct survey *s, const struct findings *f);
 void check_json(FILE *out, const struct survey *s, const struct findings *f);
-void check_svg(FILE *out, const void *survey); /* for command_write_file */
+void check_svg(FILE *out, const void *survey); /* callback of command_write_file */
 
-/* developer_report.c: 0, or 2 with a message. */
+/* Writes the page for developers (developer_report.c). Returns 0, or 2 after a message. */
 int check_report(const char *path, const struct survey *s);
 
 #endif

@@ -1,5 +1,6 @@
-/* developer_report.c: `fishplate check --report`: one page that a user with adapters can send to the developers. Hosts are numbered; the page
- * has no addresses, no names of hosts or users, and of the environment only Fishplate's settings.
+/* developer_report.c: `fishplate check --report`: one page that a user with adapters can send to the
+ * developers. Hosts are numbered. The page contains no addresses, no names of hosts or users, and of the
+ * environment only Fishplate's settings.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
@@ -62,7 +63,7 @@ static void report_settings(FILE *out)
         if (t->source == SOURCE_DEFAULT)
             continue;
         in->tunable_format(t, value, sizeof(value));
-        /* A path may have a user's name in it. */
+        /* Paths are omitted: they may contain a user's name. */
         fprintf(out, "- FISHPLATE_%s%s=%s\n", t->laboratory ? "LAB=" : "", t->name,
                 strchr(value, '/') ? "(a path)" : value);
         n++;

@@ -28,7 +28,7 @@ static int read_number(const char *path, int otherwise)
     return n;
 }
 
-/* True if a child's memory can be read. Containers and hardened kernels forbid the call itself. */
+/* Tests CMA: true if this process can read a child's memory. Containers may forbid the system call. */
 static int can_read_memory(void)
 {
     static volatile int there = 1;

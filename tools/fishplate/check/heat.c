@@ -16,7 +16,7 @@ static double heat_largest_figure(const struct survey *s)
     return most;
 }
 
-/* From dark violet by green to yellow. */
+/* Returns the colour of a share from 0 (dark violet) to 1 (yellow). */
 static void heat_colour(double share, char out[8])
 {
     static const int stops[][3] = {{68, 1, 84}, {59, 82, 139}, {33, 145, 140}, {94, 201, 98}, {253, 231, 37}};
@@ -44,7 +44,7 @@ void check_svg(FILE *out, const void *survey)
     const double most = heat_largest_figure(s), side = fmax(4, fmin(40, 640.0 / s->n)), left = 150, top = 130;
     const double width = left + s->n * side + 120, height = top + s->n * side + 40;
     const int step =
-        s->n <= 64 ? 1 : (s->n + 63) / 64; /* of more than 64 hosts only every step-th name is printed */
+        s->n <= 64 ? 1 : (s->n + 63) / 64; /* with more than 64 hosts only every step-th name is printed */
     char fill[8];
     fprintf(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" "
@@ -71,7 +71,7 @@ void check_svg(FILE *out, const void *survey)
             fprintf(out, ": %.0f MB/s, %.2f us</title></rect>\n", rate / 1e6, s->latency[a * s->n + b] * 1e6);
         }
     }
-    for (int i = 0; i <= 4; i++) { /* the scale */
+    for (int i = 0; i <= 4; i++) { /* colour scale */
         heat_colour(i / 4.0, fill);
         fprintf(out,
                 "<rect x=\"%.1f\" y=\"%d\" width=\"16\" height=\"16\" fill=\"%s\"/>\n<text x=\"%.1f\" "

@@ -10,14 +10,14 @@
 #include "cli/number.h"
 
 #define MB            1e6
-#define MEMLOCK_MIN   ((uint64_t)1 << 30)   /* a job with large messages registers about as much */
-#define SHM_MIN       ((uint64_t)128 << 20) /* rings and blocks of some dozen ranks */
+#define MEMLOCK_MIN   ((uint64_t)1 << 30)   /* bytes; a job with large messages registers about as much */
+#define SHM_MIN       ((uint64_t)128 << 20) /* bytes; rings and blocks of some dozen ranks */
 #define CLOCK_MAX     0.5
 #define SLOW_HOST     0.7 /* fraction of the other hosts' median */
 #define SLOW_PAIR     0.5
 #define LATE_HOST     2.0
-#define LATE_PAIR     4.0  /* times the least latency of both hosts */
-#define LATENCY_LEAST 5e-7 /* differences below are noise */
+#define LATE_PAIR     4.0  /* times the lowest latency of both hosts to any host */
+#define LATENCY_LEAST 5e-7 /* seconds; smaller differences are noise */
 
 static void findings_add(struct findings *f, enum severity severity, const char *host, const char *todo,
                          const char *what, ...) __attribute__((format(printf, 5, 6)));
@@ -52,7 +52,7 @@ double host_median(const struct survey *s, const double *figures, int host)
     return m;
 }
 
-/* The fastest of a host's pairs: a host is slow only if all its pairs are. */
+/* Returns the fastest figure of a host's pairs: a host is slow only if all its pairs are slow. */
 static double host_best(const struct survey *s, const double *figures, int host, bool least)
 {
     double best = 0;
@@ -64,7 +64,7 @@ static double host_best(const struct survey *s, const double *figures, int host,
     return best;
 }
 
-/* The median of all other hosts. */
+/* Returns the median over all hosts but `host`. */
 static double others_median(const struct survey *s, const double *medians, int host)
 {
     double *v = malloc((size_t)s->n * sizeof(*v)), m = 0;
@@ -95,7 +95,7 @@ static void judge_host_pair(const struct survey *s, const double *rate, const do
                      s->hosts[b].host, late * 1e6, most * 1e6);
 }
 
-/* Compares hosts. With two hosts either may be the slow one, so there is no finding. */
+/* Finds slow hosts and slow pairs. Two hosts give no finding, because either may be the slow one. */
 static void judge_hosts(const struct survey *s, struct findings *f)
 {
     double *rate = calloc((size_t)s->n, sizeof(*rate)), *time = calloc((size_t)s->n, sizeof(*time));
@@ -206,7 +206,7 @@ static const struct net_port *find_used_port(const struct facts *h)
     return NULL;
 }
 
-/* Facts that must be equal on all hosts are compared with those of the first host. */
+/* Compares facts that must be equal on all hosts with those of the first host. */
 static void judge_equal_facts(const struct survey *s, struct findings *f)
 {
     const struct facts *first = &s->hosts[0];

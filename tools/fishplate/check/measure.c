@@ -1,5 +1,5 @@
-/* measure.c: every host's facts, the offset of its clock, and latency and bandwidth of every pair, one pair after the other
- * while there are few, else all pairs of a round at once.
+/* measure.c: collects the facts of every host, measures clock offsets, and latency and bandwidth of every
+ * pair of hosts: one pair at a time up to ALONE_MAX hosts, else all pairs of a round at once.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
@@ -19,7 +19,7 @@ enum {
     BATCH = 20,
     LARGE = 1 << 20,
     WINDOW = 4,
-    ALONE_MAX = 16, /* hosts: up to here one pair at a time */
+    ALONE_MAX = 16, /* largest number of hosts for one pair at a time */
 };
 
 static double measure_clock_now(void)
@@ -29,7 +29,7 @@ static double measure_clock_now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Offset of the peer's clock: of many exchanges the one with the shortest round trip is the most accurate. */
+/* Measures the offset of the peer's clock. The shortest round trip is the most accurate. */
 static void measure_clock_offset(int peer, MPI_Comm comm, struct facts *f)
 {
     double best = 1e9;
@@ -58,7 +58,7 @@ static void answer_clock_requests(MPI_Comm comm)
 
 const size_t check_sizes[CHECK_SIZES] = {8, 512, 4096, 65536, 1 << 20, 4 << 20};
 
-/* One-way seconds, the best of several batches. */
+/* Returns the one-way latency in seconds, the best of several batches. */
 static double measure_latency(int peer, bool first, char *data, size_t size, MPI_Comm comm)
 {
     double best = 1e9;
@@ -103,13 +103,13 @@ static double measure_bandwidth(int peer, bool first, char *data, size_t size, M
     return best;
 }
 
-/* This rank's partner in a round of a round-robin tournament; the rank itself if it pauses. */
+/* Returns this rank's partner in a round of a round-robin tournament; the rank itself if it pauses. */
 static int measure_partner(int rank, int n, int round)
 {
     const int seats = n + n % 2; /* with an odd number the rank paired with the empty seat pauses */
     int other;
     if (rank == seats - 1)
-        other = round; /* the last seat stays where it is */
+        other = round; /* the last seat does not rotate */
     else if (rank == round)
         other = seats - 1;
     else
@@ -178,7 +178,7 @@ void survey_label(struct survey *s, const char *names)
     }
 }
 
-/* The sender of a pair knows best: its figures count for both directions. */
+/* Fills the matrices with the figures of the lower rank, which measures as the sender. */
 static void measure_fill_matrix(struct survey *s, const struct pair *all)
 {
     for (int from = 0; from < s->n; from++) {

@@ -8,8 +8,8 @@
 #include "check.h"
 
 enum {
-    MATRIX_MAX = 12, /* hosts of which the whole matrix is printed */
-    NAMES_MAX = 8    /* hosts that are named together */
+    MATRIX_MAX = 12, /* largest number of hosts for which the whole matrix is printed */
+    NAMES_MAX = 8    /* largest number of hosts named in one finding */
 };
 
 void check_memory_limits(FILE *out, const struct facts *h)
@@ -67,7 +67,7 @@ static void check_print_matrix(FILE *out, const struct survey *s, const char *ti
     }
 }
 
-/* Prints one line per host if there are many. */
+/* Prints the medians of each host, if there are too many hosts for a matrix. */
 static void check_print_medians(FILE *out, const struct survey *s)
 {
     fprintf(out, "\n%-24s %12s %12s   (medians over its pairs)\n", "host", "MB/s", "us");
@@ -81,7 +81,7 @@ static bool findings_are_equal(const struct finding *a, const struct finding *b)
     return a->severity == b->severity && strcmp(a->what, b->what) == 0 && strcmp(a->todo, b->todo) == 0;
 }
 
-/* A finding that several hosts share is printed once. */
+/* Prints a finding once for all hosts that share it. */
 static void check_print_finding(FILE *out, const struct findings *f, int first)
 {
     const struct finding *it = &f->v[first];

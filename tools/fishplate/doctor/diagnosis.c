@@ -1,4 +1,4 @@
-/* diagnosis.c: computes the states of ranks from two samples, and prints the answer as text.
+/* diagnosis.c: determines the state of each rank from two samples, and prints the diagnosis as text.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -13,8 +13,8 @@ const char *why_state_word(enum why_state state)
     return words[state];
 }
 
-/* True if both samples have the same wait on the same items. Messages that arrived in between make it unsteady only if
- * some of the awaited items are in transit: then each message may have been a piece of one. */
+/* True if both samples show the same wait on the same items. While an item is in transit, any arrival in
+ * between counts as a change, because it may be a piece of that item. */
 static bool is_wait_unchanged(const struct page_wait *before, const struct page_wait *now)
 {
     if (!before || before->id != now->id || now->stirs != now->recorded_stirs ||

@@ -26,7 +26,7 @@ struct drawing {
     struct node *nodes;
     uint32_t nnodes;
     uint32_t *node_of; /* [ranks] */
-    uint32_t *edges;   /* [nnodes * nnodes] ranks of one that wait for the other */
+    uint32_t *edges;   /* [nnodes * nnodes] number of ranks of node i that wait for node k */
 };
 
 static const char page_style[] =
@@ -118,7 +118,7 @@ static double place_nodes(struct drawing *d)
     return 2 * ry + 140;
 }
 
-/* Draws an edge from border to border, bent to the left, so that two ranks that wait for each other have two lines. */
+/* Draws an edge between the borders of two nodes, bent to the left, so that mutual waits are two lines. */
 static void draw_edge(FILE *out, const struct drawing *d, uint32_t from, uint32_t to)
 {
     const struct node *a = &d->nodes[from], *b = &d->nodes[to];
@@ -131,7 +131,8 @@ static void draw_edge(FILE *out, const struct drawing *d, uint32_t from, uint32_
         return;
     }
     const double ux = dx / length, uy = dy / length;
-    const double reach = fmin(114 / fmax(fabs(ux), 1e-6), 28 / fmax(fabs(uy), 1e-6)); /* to the box's rim */
+    /* distance from the centre to the border of the node */
+    const double reach = fmin(114 / fmax(fabs(ux), 1e-6), 28 / fmax(fabs(uy), 1e-6));
     const double cx = (a->x + b->x) / 2 + uy * length * 0.13, cy = (a->y + b->y) / 2 - ux * length * 0.13;
     fprintf(out, "<path class=\"%s\" marker-end=\"url(#tip)\" d=\"M %.0f %.0f Q %.0f %.0f %.0f %.0f\"/>\n",
             style, a->x + ux * reach + uy * 8, a->y + uy * reach - ux * 8, cx, cy,

@@ -1,4 +1,4 @@
-/* diagnosis_json.c: the answer for programs.
+/* diagnosis_json.c: prints the diagnosis as JSON.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

@@ -46,7 +46,8 @@ static bool is_rank_stuck(const struct why_rank *r)
     return r->state == WHY_WAITS && r->steady && !r->live && r->next >= 0;
 }
 
-/* Follows `next` from r until a rank that has a finding, one that does not wait, or one already visited. */
+/* Follows `next` from `start` to a cycle (deadlock), a rank that has left, or a rank with a finding.
+ * Assigns the ranks on the way to that finding. */
 static bool finding_follow_waits(struct why *w, uint32_t start, uint32_t *seen, uint32_t mark)
 {
     uint32_t r = start;
@@ -55,7 +56,8 @@ static bool finding_follow_waits(struct why *w, uint32_t start, uint32_t *seen, 
         r = (uint32_t)w->rank[r].next;
     }
     int number = w->rank[r].finding;
-    if (!is_rank_stuck(&w->rank[r])) { /* the last rank before r waits for a rank that has left */
+    /* rank r has left: the rank that waits for r directly gets the finding */
+    if (!is_rank_stuck(&w->rank[r])) {
         uint32_t last = start;
         while (w->rank[last].next != (int)r)
             last = (uint32_t)w->rank[last].next;
@@ -102,7 +104,7 @@ static bool find_blocked_collectives(struct why *w)
         for (uint32_t k = 0; k < m->nmissing; k++)
             live = live && w->rank[m->missing[k]].live;
         if (m->nstrangers == 0 && (!live || m->unknown))
-            continue; /* part of a deadlock, or messages are in transit */
+            continue; /* no finding: the missing ranks are in a deadlock, or unknown */
         struct why_finding *f = finding_new(w, m->nstrangers ? WHY_MISMATCH : WHY_MISSING);
         if (!f)
             return false;
@@ -111,7 +113,7 @@ static bool find_blocked_collectives(struct why *w)
     return true;
 }
 
-/* Ranks that compute or are stopped while another rank waits for them specifically. */
+/* Finds ranks that compute while another rank waits for them specifically, and ranks that are stopped. */
 static bool find_slow_ranks(struct why *w)
 {
     bool *waited = calloc(w->n ? w->n : 1, sizeof(*waited));
@@ -141,7 +143,8 @@ static bool find_slow_ranks(struct why *w)
     return ok;
 }
 
-/* A send and a receive that match, both steady. */
+/* Finds matching pairs of a send and a receive that are both steady: the library should have transferred
+ * it. */
 static bool find_unmoved_messages(struct why *w)
 {
     for (uint32_t r = 0; r < w->n; r++) {

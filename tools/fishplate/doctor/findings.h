@@ -6,6 +6,6 @@
 
 #include "graph.h"
 
-bool findings_make(struct why *w); /* false when memory is out */
+bool findings_make(struct why *w); /* false if out of memory */
 
 #endif

@@ -9,7 +9,7 @@
 #include "findings.h"
 #include "meeting.h"
 
-/* True if `q` is in a wait that the item of `r` matches: then the library must act, not the program. */
+/* True if rank `q` waits in a call that matches the item of rank `r`: the library can complete both. */
 static bool graph_is_matched_wait(const struct why *w, uint32_t r, const struct page_item *item, uint32_t q)
 {
     const struct why_rank *other = &w->rank[q];
@@ -23,7 +23,7 @@ static bool graph_is_matched_wait(const struct why *w, uint32_t r, const struct 
     return false;
 }
 
-/* True if this rank has an unexpected message that matches the receive: the call is about to complete. */
+/* True if the rank has an unexpected message that matches the receive: the receive is about to complete. */
 static bool graph_has_matching_message(const struct page *page, const struct page_item *item)
 {
     for (uint32_t i = 0; i < page->nmessages; i++) {
@@ -72,7 +72,7 @@ static bool can_collective_start(const struct why *w, const struct why_meeting *
     }
     if (m->nmissing > 0 || m->nstrangers == 0)
         return true;
-    /* They wait only for each other. */
+    /* Waiting ranks and ranks in another call wait only for each other. */
     for (uint32_t i = 0; i < m->nwaiting + m->nstrangers; i++) {
         const uint32_t q = i < m->nstrangers ? m->strangers[i] : m->waiting[i - m->nstrangers];
         if (w->rank[q].live)
@@ -103,7 +103,7 @@ static bool can_item_complete(const struct why *w, uint32_t r, const struct page
     case PAGE_NAMED:
         if (item->kind == PAGE_SEND && item->step == PAGE_POSTED)
             return !peer || can_rank_unblock(w, r, item, (uint32_t)item->peer, blocked);
-        /* Credits come back from any rank that is inside MPI. */
+        /* Any rank that is inside MPI returns credits. */
         if (!peer || (w->rank[item->peer].state != WHY_GONE && w->rank[item->peer].state != WHY_FINISHED))
             return true;
         *blocked = item->peer;
@@ -124,7 +124,7 @@ static bool can_wait_complete(const struct why *w, uint32_t r, const struct page
 {
     int blocked;
     if (wait->nitems == 0 || (wait->any && wait->total > wait->nitems))
-        return true; /* the items of the wait are not all known */
+        return true; /* a page records only some items of a long wait */
     *next = -1;
     for (uint32_t k = 0; k < wait->nitems; k++) {
         const bool may = can_item_complete(w, r, wait, &wait->items[k], &blocked);
@@ -140,7 +140,7 @@ static bool can_wait_complete(const struct why *w, uint32_t r, const struct page
     return *next < 0;
 }
 
-/* A rank with several threads can continue if one of its waits can complete. */
+/* True if the rank can continue: of several threads one must have a wait that can complete. */
 static bool graph_rank_can_continue(struct why *w, uint32_t r)
 {
     struct why_rank *rank = &w->rank[r];

@@ -15,24 +15,24 @@
 #include "base/status_page.h"
 
 enum why_state {
-    WHY_UNSEEN, /* on another host, before MPI_Init, or ended */
-    WHY_RUNS,   /* not in a wait that lasts */
+    WHY_UNSEEN, /* no page found: on another host, before MPI_Init, or ended */
+    WHY_RUNS,   /* outside MPI, or in a short wait */
     WHY_WAITS,
-    WHY_STOPPED,  /* by a signal or a debugger */
+    WHY_STOPPED,  /* stopped by a signal or a debugger */
     WHY_FINISHED, /* has left MPI_Finalize */
     WHY_GONE,     /* its process has ended */
 };
 
 struct why_rank {
     enum why_state state;
-    bool asleep;             /* runs: not in MPI, and not on a processor either */
-    bool steady;             /* waits: in the same wait as some time before */
-    const struct page *page; /* checked; NULL when unseen */
-    /* Out. */
+    bool asleep;             /* state WHY_RUNS: not on a processor and without CPU time between the samples */
+    bool steady;             /* state WHY_WAITS: in the same wait in both samples */
+    const struct page *page; /* verified by page_check; NULL: no page */
+    /* Results of why_analyze_waits: */
     bool live;
-    int next;    /* deadlocked: the rank that it waits for, an example when there are several; else -1 */
-    int item;    /* deadlocked: the item of its first wait that leads to `next` */
-    int finding; /* deadlocked: index of the finding that names it; else -1 */
+    int next;    /* deadlocked: a rank for which this rank waits; else -1 */
+    int item;    /* deadlocked: index of the item, in the first wait, that leads to `next` */
+    int finding; /* deadlocked: index of the finding that names this rank; else -1 */
 };
 
 /* A collective call that ranks wait in. */
@@ -41,52 +41,52 @@ struct why_meeting {
     const struct page_item *item;
     const struct page_group *group;
     uint32_t *waiting, nwaiting;
-    uint32_t *missing, nmissing;     /* ranks that have not called it */
-    uint32_t *strangers, nstrangers; /* called something else, or name another root */
+    uint32_t *missing, nmissing;     /* ranks that have not made this call */
+    uint32_t *strangers, nstrangers; /* ranks that made another call, or name another root */
     bool unknown;                    /* the missing ranks cannot be determined */
 };
 
 enum why_kind {
     WHY_DEADLOCK, /* ranks[]: each waits for the next, the last for the first */
     WHY_DESERTED, /* ranks[0] waits for ranks[1], which has finished or ended */
-    WHY_MISMATCH, /* a meeting in which some called something else */
+    WHY_MISMATCH, /* a collective call in which some ranks made another call */
     WHY_MISSING,  /* a collective call that running ranks have not made */
-    WHY_SLOW,     /* ranks[] run or are stopped, and others wait for them */
-    WHY_UNMOVED,  /* ranks[0] sends, ranks[1] receives, they match, and it does not move */
-    WHY_UNKNOWN,  /* ranks[] wait for something that is not known here */
+    WHY_SLOW,     /* ranks[] compute or are stopped while others wait for them */
+    WHY_UNMOVED,  /* ranks[0] sends and ranks[1] receives a matching message, which is not transferred */
+    WHY_UNKNOWN,  /* ranks[] wait for an item of unknown kind */
 };
 
 struct why_finding {
     enum why_kind kind;
     uint32_t *ranks, nranks;
-    uint32_t *behind, nbehind; /* deadlocked ranks that wait for these, directly or not */
+    uint32_t *behind, nbehind; /* deadlocked ranks that wait for `ranks`, directly or indirectly */
     const struct why_meeting *meeting;
 };
 
 struct why {
-    struct why_rank *rank; /* in and out */
+    struct why_rank *rank; /* [n] states, set by the caller, and results */
     uint32_t n;
     struct why_meeting *meetings;
     size_t nmeetings;
-    struct why_finding *findings; /* the worst first */
+    struct why_finding *findings; /* the most severe first */
     size_t nfindings;
     uint32_t waiting, unseen;
 };
 
-/* Fills the rest from rank[0..n). False when memory is out. */
+/* Computes the results from the states in rank[0..n). False if out of memory. */
 bool why_analyze_waits(struct why *w);
 void why_free(struct why *w);
 
-/* Members by rank in the communicator; -1 when that is not known. */
+/* Returns the world rank of a member of the communicator; -1 if it is unknown. */
 int page_group_member(const struct page_group *g, int rank);
 
-/* The first of the waits that a page records, NULL if there is none. */
+/* Returns the first wait that a page records; NULL if it records none. */
 const struct page_wait *page_first_wait(const struct page *page);
 
-/* The first wait of a rank that waits, else NULL. */
+/* Returns the first wait of a rank in state WHY_WAITS; else NULL. */
 const struct page_wait *why_wait(const struct why_rank *r);
 
-/* True if this receive or probe of `to` matches the message of `from`. */
+/* True if this receive or probe of rank `to` matches the send of rank `from`. */
 bool why_messages_match(const struct page_item *receive, uint32_t to, const struct page_item *send,
                         uint32_t from);
 

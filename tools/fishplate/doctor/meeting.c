@@ -1,5 +1,5 @@
-/* meeting.c: collective calls, by communicator and number. Contexts are numbers that disjoint communicators share, so
- * the members are compared too.
+/* meeting.c: groups the waits of all ranks into collective calls, by communicator and call number. Disjoint
+ * communicators may have the same context number, so the members are compared too.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "meeting.h"
@@ -49,7 +49,7 @@ const struct why_meeting *meeting_find_collective(const struct why *w, const str
 
 bool rank_list_append(uint32_t **list, uint32_t *count, uint32_t rank)
 {
-    if ((*count & (*count - 1)) == 0) { /* a power of two, or none */
+    if ((*count & (*count - 1)) == 0) { /* grow if the count is 0 or a power of two */
         uint32_t *grown = realloc(*list, (*count ? 2 * (size_t)*count : 4) * sizeof(**list));
         if (!grown)
             return false;
@@ -59,7 +59,8 @@ bool rank_list_append(uint32_t **list, uint32_t *count, uint32_t rank)
     return true;
 }
 
-/* The collectives that a rank has called on this communicator; NULL when it has called none, or found no place. */
+/* Returns the number of collectives that a rank has called on this communicator; NULL if it called none,
+ * or its page had no room for the communicator. */
 static const struct page_comm *meeting_comm_calls(const struct page *page, const struct page_group *g)
 {
     for (int i = 0; i < PAGE_COMMS; i++) {
@@ -109,7 +110,7 @@ static bool classify_member(struct why *w, struct why_meeting *m, uint32_t membe
     else if (c->calls - m->item->number < PAGE_KINDS && page_comm_get_kind(c, m->item->number) >= 0 &&
              page_comm_get_kind(c, m->item->number) != m->item->coll)
         return rank_list_append(&m->strangers, &m->nstrangers, member);
-    return true; /* it has been there, and left or is about to wait */
+    return true; /* the member has completed this call, or is about to wait in it */
 }
 
 static bool meeting_add(struct why *w, const struct page_wait *wait, const struct page_item *item)

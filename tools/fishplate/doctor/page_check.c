@@ -1,4 +1,4 @@
-/* page_check.c: checks a page that a rank wrote and makes it safe to read.
+/* page_check.c: verifies a status page that a rank wrote and makes it safe to read.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/util.h"
@@ -27,7 +27,7 @@ static void check_group(struct page_group *g)
         members += g->runs[i].count;
     }
     if (members > (uint64_t)g->size)
-        g->nruns = PAGE_RUNS + 1; /* nonsense: members are not known */
+        g->nruns = PAGE_RUNS + 1; /* inconsistent: treat the members as unknown */
 }
 
 static void check_wait(struct page_wait *w)

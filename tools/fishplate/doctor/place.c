@@ -1,4 +1,4 @@
-/* place.c: queries addr2line, once for each address.
+/* place.c: resolves return addresses to file and line by addr2line, once for each address.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -45,7 +45,7 @@ static uint64_t module_base(const char *module)
     return base;
 }
 
-/* The first line that the command prints. No shell: the path is the user's. */
+/* Reads the first line that a command prints. No shell is used, because the path comes from the user. */
 static void first_line(char *const argv[], char *line, size_t size)
 {
     int ends[2];

@@ -1,5 +1,5 @@
-/* place.h: from a return address to file and line, with addr2line where that is installed and the program has debug
- * information; else the function, else the address.
+/* place.h: resolves a return address to file and line (if addr2line is installed and the program has debug
+ * information), else to the function, else to module and offset.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_DOCTOR_PLACE_H
@@ -14,7 +14,8 @@ struct places; /* cache of resolved addresses */
 struct places *places_open(void);
 void places_close(struct places *p);
 
-/* "solver.c:210", "step (in solver)", "solver+0x1234", or "" when nothing is known. Valid until the next call. */
+/* Returns "solver.c:210", "step (in solver)", "solver+0x1234", or "" if nothing is known; valid until the
+ * next call. */
 const char *place_text(struct places *p, const struct page_place *at);
 
 #endif

@@ -93,7 +93,7 @@ static int terminal_lines(void)
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 4 ? size.ws_row : 24;
 }
 
-/* The screen in one write, so that it does not flicker: every line is cleared behind its end. */
+/* Repaints the screen in one write and clears the rest of each line, so that the screen does not flicker. */
 static void ps_paint_screen(const char *text)
 {
     char *screen = NULL;
@@ -114,7 +114,7 @@ static void ps_paint_screen(const char *text)
     free(screen);
 }
 
-/* True when the user wants to go. */
+/* Waits for the next refresh; true if the user quits. */
 static bool ps_sleep(double seconds)
 {
     struct pollfd keys = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -151,7 +151,7 @@ static void run_watch_loop(const char *which, double seconds)
     snapshots_free(&now);
 }
 
-/* At the end the terminal's modes, cursor and screen are restored. */
+/* Runs --watch; restores the modes, cursor and screen of the terminal at the end. */
 static int ps_watch(const char *which, double seconds)
 {
     struct termios was, raw;
@@ -165,7 +165,7 @@ static int ps_watch(const char *which, double seconds)
     sigaction(SIGTERM, &end, NULL);
     sigaction(SIGHUP, &end, NULL);
     sigaction(SIGINT, &end, NULL);
-    sigaction(SIGWINCH, &resize, NULL); /* interrupts the pause, so that the screen is drawn again */
+    sigaction(SIGWINCH, &resize, NULL); /* interrupts poll(), so that the screen is repainted */
     raw = was;
     raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
     tcsetattr(STDIN_FILENO, TCSANOW, &raw);
@@ -178,7 +178,7 @@ static int ps_watch(const char *which, double seconds)
     return 0;
 }
 
-/* For an agent of mpiexec: the samples of one job on this host, as bytes. */
+/* Handles --pages for an agent of mpiexec: writes the samples of one job on this host as bytes. */
 static int write_pages(const char *job)
 {
     struct snapshots here;

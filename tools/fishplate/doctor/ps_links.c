@@ -32,7 +32,7 @@ static struct link_seen links_read_pace(const struct snapshot *l, const struct s
     return out;
 }
 
-/* All links that the ranks report, allocated. */
+/* Returns all links that the ranks report; the caller frees the list. */
 static struct link_seen *links_collect(const struct snapshot *l, size_t *count)
 {
     struct link_seen *list = calloc((size_t)l->seen * PAGE_PACES + 1, sizeof(*list));
@@ -66,7 +66,7 @@ static void links_print(FILE *out, const struct snapshot *l, const struct link_s
     fprintf(out, "/s\n");
 }
 
-/* The name of the node with this number, or NULL. */
+/* Returns the host name of the node with this number; NULL if no rank of it was sampled. */
 static const char *node_host(const struct snapshot *l, int node)
 {
     for (uint32_t r = 0; r < l->ranks; r++)

@@ -1,4 +1,4 @@
-/* ps_table.c: the tables of `fishplate ps`, and the same as JSON.
+/* ps_table.c: prints the tables of `fishplate ps`, as text and as JSON.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -36,7 +36,7 @@ struct rates {
     double messages, bytes, cpu;
 };
 
-/* Message counts are as old as the last time at which the rank read the clock. */
+/* Computes the rates of a rank. Message counts are as old as `ticked`, the last update of its page. */
 static struct rates table_rank_rates(const struct sample *s, const struct sample *before)
 {
     if (!before || before == s)
@@ -47,7 +47,7 @@ static struct rates table_rank_rates(const struct sample *s, const struct sample
                           .cpu = rate_per_second(s->cpu_ns, before->cpu_ns, s->now - before->now) * 1e-9};
 }
 
-/* Four figures and a unit: "1234", "12.3k", "4.56G". */
+/* Prints a number with at most four digits before a decimal unit: "1234", "12.3k", "4.5M". */
 static void table_print_number(FILE *out, double value)
 {
     static const char units[] = " kMGT";
@@ -82,7 +82,7 @@ static void rank_line(FILE *out, const struct sample *s, const struct sample *be
     fprintf(out, "\n");
 }
 
-/* Number of hosts sampled. Ranks of a host are mostly consecutive; other orders are compared pairwise. */
+/* Returns the number of sampled hosts. It is fast if the ranks of a host are consecutive. */
 static uint32_t table_count_hosts(const struct snapshot *l)
 {
     const char **names = calloc(l->ranks, sizeof(*names)), *last = "";
@@ -125,7 +125,7 @@ static void table_print_late_ranks(FILE *out, const struct snapshot *now, const 
     diagnosis_free(&a);
 }
 
-/* A process of the job on this machine: its program, user and age; "-" if all ranks are elsewhere. */
+/* Program, user and age of a rank on this machine; "-" if all ranks are on other hosts. */
 struct owner {
     char pid[16], user[33], age[24], program[64];
 };

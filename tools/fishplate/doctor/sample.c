@@ -1,4 +1,4 @@
-/* sample.c: takes samples: the pages are open files of the user's processes, which /proc shows only to that
+/* sample.c: takes samples. A status page is an open file of the rank's process, which /proc shows only to its
  * user and to root.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/util.h"
 
-/* Fields of /proc/PID/stat behind the name, which may hold blanks and parentheses. */
+/* Reads /proc/PID/stat after the name, which may contain blanks and parentheses. */
 static bool read_stat(int pid, char *state, int *parent, unsigned long *ticks, unsigned long *started,
                       unsigned long *pages)
 {
@@ -59,7 +59,7 @@ double process_started(int pid)
     return (double)started / (double)sysconf(_SC_CLK_TCK);
 }
 
-/* While a rank writes, its version is odd; when it has written meanwhile, the version has changed. */
+/* Copies a consistent page: `version` is odd while the rank writes, and differs after a write. */
 static bool copy_page(int fd, struct page *out)
 {
     uint32_t after;
@@ -86,7 +86,7 @@ static bool sample_read_rank(int pid, int fd, struct sample *s)
         return false;
     s->cpu_ns = (uint64_t)ticks * (1000000000u / (unsigned long)sysconf(_SC_CLK_TCK));
     s->memory = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
-    /* A forked child has its parent's page open. */
+    /* A forked child inherits its parent's page, whose pid differs. */
     return page_check(&s->page) && s->page.pid == pid;
 }
 
@@ -141,14 +141,14 @@ static int page_file_open(int folder, const char *name)
     return fd;
 }
 
-/* Every open file of the process that is a page; there is one, unless it was forked from a rank. */
+/* Adds the pages among the open files of a process: one, or none, or several if a rank forked it. */
 static void scan_process(struct snapshots *l, int pid, struct sample *scratch)
 {
     char folder[64], link[64];
     snprintf(folder, sizeof(folder), "/proc/%d/fd", pid);
     DIR *d = opendir(folder);
     if (!d)
-        return; /* another user's process, or ended */
+        return; /* the process has ended or belongs to another user */
     for (struct dirent *e; (e = readdir(d));) {
         const ssize_t n = readlinkat(dirfd(d), e->d_name, link, sizeof(link) - 1);
         if (n <= 0)
@@ -216,7 +216,7 @@ static bool is_job_selected(const struct snapshot *snapshot, const char *which)
     if (*end != '\0' || pid <= 0)
         return strstr(snapshot->job, which) != NULL;
     if (strncmp(snapshot->job, "fp", 2) == 0 && strtol(snapshot->job + 2, NULL, 10) == pid)
-        return true; /* the mpiexec that named it */
+        return true; /* `pid` is the mpiexec whose number is in the job's name */
     for (uint32_t r = 0; r < snapshot->ranks; r++)
         if (snapshot->samples[r] && !snapshot->samples[r]->away &&
             process_descends_from(snapshot->samples[r]->pid, (int)pid))

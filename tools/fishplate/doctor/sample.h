@@ -1,5 +1,6 @@
-/* sample.h: one sample of a job: the page of each rank (base/status_page.h) and what the system reports about its
- * process. Pages come from processes that may have failed, so they are checked before anything reads them.
+/* sample.h: one sample of a job: the page of each rank (base/status_page.h) and what the system reports about
+ * its process. Pages come from processes that may have failed, so they are checked before anything reads
+ * them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_DOCTOR_SAMPLE_H
@@ -13,13 +14,13 @@
 #include "base/status_page.h"
 
 struct sample {
-    uint64_t now; /* CLOCK_MONOTONIC of the rank's host when it was read, ns */
+    uint64_t now; /* CLOCK_MONOTONIC (ns) of the rank's host when the page was read */
     uint64_t cpu_ns;
     uint64_t memory; /* resident, bytes */
     int32_t pid;
     char state; /* 0: not seen. Else as in /proc/PID/stat: R, S, D, T, t, Z */
-    bool away;  /* on another host: its process id means nothing here */
-    bool torn;  /* the rank was writing, or was stopped while it wrote: waits may be mixed up */
+    bool away;  /* on another host, where `pid` is valid */
+    bool torn;  /* copied while the rank wrote, or was stopped in a write: waits may be inconsistent */
     struct page page;
 };
 
@@ -38,23 +39,23 @@ struct snapshots {
 
 enum { RANKS_MAX = 1 << 20 };
 
-/* Makes a page safe to read: strings end, counts and indices are in range. False when it is no page of this version. */
+/* Terminates the strings of a page and limits counts and indices. False if it is not of this version. */
 bool page_check(struct page *page);
 
-/* All jobs of this user on this machine, and on other hosts through their mpiexec (sample_remote.c); root sees
- * the jobs of all users. Returns 0 or errno. */
+/* Samples all jobs of this user on this machine, and on other hosts through their mpiexec
+ * (sample_remote.c); for root the jobs of all users. Returns 0 or errno. */
 int snapshots_take_all(struct snapshots *out);
 
-/* This machine alone. */
+/* Samples the jobs on this machine only. Returns 0 or errno. */
 int snapshots_take_host(struct snapshots *out);
 
 void snapshots_free(struct snapshots *l);
 
-/* Adds one sample to the job it belongs to; false when it makes no sense (a rank beyond the job's size). */
+/* Adds a sample to its job; false if the rank does not fit into the job, or if out of memory. */
 bool snapshots_add(struct snapshots *l, const struct sample *s);
 
-/* The job that is meant: its name or a part of it that only one job has, the process id of a rank or of any process
- * above it (mpiexec). NULL: the only one. On failure NULL, with a sentence in *why. */
+/* Selects a job. which: its name or a unique part of it, or the process id of a rank or of its mpiexec;
+ * NULL: the only job. On failure returns NULL, with a sentence in *why. */
 struct snapshot *snapshots_choose(struct snapshots *l, const char *which, const char **why);
 
 /* Finds the same job in another list of jobs; NULL if it is missing there. */
@@ -65,7 +66,7 @@ void sample_write(FILE *out, const struct sample *s);
 
 enum { SAMPLE_WIRE_MAX = (int)(2 * sizeof(struct sample)) };
 
-/* The sample at the front of these bytes, checked: how many it takes, 0 when it is not whole yet, -1 when it is none. */
+/* Decodes and verifies the first sample of these bytes. Returns its length; 0: incomplete, -1: invalid. */
 long sample_read(const void *bytes, size_t size, struct sample *out);
 
 /* Parent of a process from /proc; 0 if the process has ended. */

@@ -1,5 +1,6 @@
-/* sample_remote.c: requests the samples of other hosts from every mpiexec of this machine that has ranks there. The kernel lists
- * their sockets; each side verifies who the other one is (SO_PEERCRED): the user of the job, or root.
+/* sample_remote.c: requests the samples of other hosts from every mpiexec of this machine with a job on
+ * several hosts. /proc/net/unix lists their sockets; each side verifies the user of the other (SO_PEERCRED):
+ * the user of the job, or root.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -19,7 +20,7 @@
 
 enum { PATIENCE_MS = 5000, REQUESTS_PER_USER = 64, ANSWER_MAX = 512 << 20 };
 
-#define LISTENER_FLAG 0x10000u /* __SO_ACCEPTCON, as /proc/net/unix prints it */
+#define LISTENER_FLAG 0x10000u /* flag __SO_ACCEPTCON in /proc/net/unix */
 
 /* A connection to one mpiexec. */
 struct request {
@@ -45,7 +46,7 @@ static bool is_trusted(int fd, uid_t *user)
     return who.uid == geteuid() || geteuid() == 0;
 }
 
-/* False if the user has too many: root must not run out of descriptors because of one user's sockets. */
+/* Adds a connection; false if its user has too many: one user must not exhaust root's descriptors. */
 static bool requests_add(struct requests *r, int fd, uid_t user)
 {
     int same = 0;
@@ -77,8 +78,8 @@ static int query_connect(const char *name)
     return -1;
 }
 
-/* The name of a socket that an mpiexec listens at ("@fishplate-job-..."), from a line of /proc/net/unix; NULL: another
- * kind of line. Connections carry the name too, but not the flag of a listener. */
+/* Returns the name of a listening socket of an mpiexec ("@fishplate-job-...") in a line of /proc/net/unix;
+ * NULL for other lines. Connected sockets have the same name, but not LISTENER_FLAG. */
 static const char *listener_name(char *line)
 {
     unsigned flags;
@@ -105,7 +106,7 @@ static void requests_open(struct requests *r)
         fclose(f);
 }
 
-/* False at the end. */
+/* Receives more bytes of a reply; false at its end or on an error. */
 static bool receive_answer_bytes(struct request *c)
 {
     if (c->room - c->size < 65536) {
@@ -122,7 +123,7 @@ static bool receive_answer_bytes(struct request *c)
     return n > 0;
 }
 
-/* All at once, because each may have to wait for a host that does not answer. */
+/* Receives all replies concurrently, because a host that does not respond delays the reply of its mpiexec. */
 static void requests_receive(struct requests *r)
 {
     struct pollfd *files = calloc((size_t)r->count, sizeof(*files));

@@ -1,7 +1,7 @@
-/* sample_wire.c: encodes samples for the transfer from the rank's host to the host of the query. Pure. A
- * sample is a head of fixed size, then the page as pairs of 16-bit counts: zero words, and literal words that
- * follow. A page is mostly zeros and shrinks to about a tenth. Both ends have the same version, which mpiexec
- * verifies.
+/* sample_wire.c: encodes samples for the transfer from a rank's host to the host of the query. Pure. A sample
+ * is a header of fixed size, then the page as runs: two 16-bit counts (zero words, literal words) and the
+ * literal words. A page is mostly zeros and shrinks to about a tenth. Both ends have the same version, which
+ * mpiexec verifies.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -13,7 +13,7 @@ enum { WORDS = sizeof(struct page) / 8, RUN_MAX = UINT16_MAX };
 _Static_assert(sizeof(struct page) % 8 == 0, "a page is made of words");
 
 struct head {
-    uint32_t bytes; /* length of the whole sample */
+    uint32_t bytes; /* length of the encoded sample */
     int32_t pid;
     uint64_t now, cpu_ns, memory;
     char state;
@@ -59,7 +59,7 @@ void sample_write(FILE *out, const struct sample *s)
     }
 }
 
-/* False when the runs are not just as long as a page. */
+/* Decodes a page; false if the runs are not exactly as long as a page. */
 static bool read_page(const char *from, const char *end, struct page *page)
 {
     char *to = (char *)page;

@@ -73,7 +73,7 @@ static struct snapshot *why_choose_job(struct snapshots *l, const char *job, con
     return snapshots_choose(l, job, why);
 }
 
-/* Is an awaited message in transit, and did any data arrive between the samples? */
+/* True if the wait changed between the samples, or data arrived while an awaited message is in transit. */
 static bool has_wait_progressed(const struct page_wait *before, const struct page_wait *now)
 {
     for (uint32_t i = 0; i < now->nitems; i++)
@@ -83,7 +83,7 @@ static bool has_wait_progressed(const struct page_wait *before, const struct pag
            memcmp(before->items, now->items, now->nitems * sizeof(now->items[0])) != 0;
 }
 
-/* Did any rank make progress between the samples? Ranks that compute count as making progress. */
+/* True if any rank made progress between the samples. Ranks that compute count as making progress. */
 static bool has_job_progressed(const struct snapshot *before, const struct snapshot *now)
 {
     for (uint32_t r = 0; r < now->ranks; r++) {
@@ -99,7 +99,7 @@ static bool has_job_progressed(const struct snapshot *before, const struct snaps
     return false;
 }
 
-/* 0 when nothing has moved for so long, else the exit status. */
+/* Waits until the job makes no progress for `hang_after` seconds. Returns 0; 3: the job ended. */
 static int wait_for_hang(const struct why_options *q)
 {
     const double step = q->hang_after / 4;
@@ -110,7 +110,7 @@ static int wait_for_hang(const struct why_options *q)
         const char *why;
         struct snapshot *before = why_choose_job(&a, q->job, &why);
         sleep_seconds(step);
-        if (!before && !seen) { /* it has not begun yet */
+        if (!before && !seen) { /* the job has not started yet */
             snapshots_free(&a);
             continue;
         }

@@ -1,4 +1,4 @@
-/* words.c: ranks, times and waits in words.
+/* words.c: prints ranks, times and waits as words.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "words.h"

@@ -23,7 +23,7 @@ static int words_finding_compare_by_text(const void *a, const void *b)
     return order ? order : (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Groups are ordered by their first rank: ordering by size would hide the order of a cycle. */
+/* Orders groups by their first rank: ordering by size would hide the order of a cycle. */
 static int words_finding_compare_by_first(const void *a, const void *b)
 {
     const uint32_t x = (*(const struct line *const *)a)->rank, y = (*(const struct line *const *)b)->rank;
@@ -53,7 +53,7 @@ static void finding_print_durations(FILE *out, const struct wording *t, const ui
     words_time(out, longest);
 }
 
-/* "    rank 3 waits in ... for 12 s", one line for all that do the same. */
+/* Prints one line such as "rank 3 waits in ... for 12 s" for all ranks that do the same. */
 static void finding_print_group(FILE *out, const struct wording *t, const struct line *lines, uint32_t n)
 {
     uint32_t *ranks = malloc(n * sizeof(*ranks));

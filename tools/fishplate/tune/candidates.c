@@ -1,4 +1,4 @@
-/* candidates.c: the algorithms of an operation with the options that are worth measuring.
+/* candidates.c: lists the algorithms of an operation with the parameter values worth measuring.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
@@ -21,7 +21,7 @@ static void candidate_add(struct tune_cell *cell, const char *format, ...)
     va_end(list);
 }
 
-/* The preset, and few partners or children more or fewer. */
+/* Adds a barrier algorithm with its preset parameter (partners or children) and with the values 2 and 3. */
 static void add_barriers(const struct tune *t, const struct coll_algorithm *a, struct tune_cell *cell)
 {
     const struct coll_parameter *p = &a->parameter[0];

@@ -1,6 +1,6 @@
-/* measure.c: the candidates of an operation and size take turns (pick.h), as do trials inside the library.
- * Then the winner and the built-in rules are measured again in turns: among noisy candidates the fastest one
- * was also lucky, so only new samples show its gain.
+/* measure.c: measures the candidates of an operation and size in turns (pick.h). Then the winner and the
+ * built-in rules are measured again in turns: the fastest of several noisy candidates was also lucky, so only
+ * new samples show its real gain.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 enum { JUDGED = 7, BATCH_MAX = 2000 };
 
-/* Seconds of the slowest rank for one call, of n. */
+/* Returns the mean seconds per call over n calls, of the slowest rank. */
 static double measure_calls(struct coll *c, int n)
 {
     double start = MPI_Wtime(), mine, all;
@@ -68,7 +68,7 @@ static void measure_select_best(struct tune *t, struct coll *c, const int *batch
         return;
     cell->rules_us = number_median(rules, JUDGED) * 1e6;
     cell->best_us = number_median(best, JUDGED) * 1e6;
-    /* On a machine that others use too, a median may be better by chance, but hardly six turns of seven. */
+    /* Noise from other programs may make one median better, but hardly six turns of seven. */
     if (cell->best_us * 100 > cell->rules_us * PICK_MARGIN || won < JUDGED - 1)
         cell->best = 0;
 }
@@ -83,7 +83,7 @@ bool tune_measure(struct tune *t, double seconds, struct tune_cell *cell)
         return false;
     for (int i = 0; i < PICK_CANDIDATES; i++)
         equal[i] = 1;
-    /* Most candidates leave after three samples. */
+    /* Most candidates are dropped after three samples. */
     const double share = seconds / (5 * cell->candidates + 2 * JUDGED),
                  slice = share < TUNE_SAMPLE_MAX ? share : TUNE_SAMPLE_MAX;
     measure_prepare_cell(t, &c, cell, slice, batch);

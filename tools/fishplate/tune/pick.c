@@ -5,13 +5,13 @@
 
 #include <string.h>
 
-/* In percent of the least median: a candidate whose least sample exceeds the first is dropped after two
- * passes, one whose median exceeds the second after PICK_JUDGED passes. A single sample is unreliable:
- * another program may have run, and the first sample has cold caches. */
+/* Limits in percent of the lowest median. After two passes a candidate is dropped if its fastest sample
+ * exceeds OUT_AT_ONCE; after PICK_JUDGED passes if its median exceeds OUT_LATER. A single sample is
+ * unreliable: another program may have run, or caches were cold. */
 #define OUT_AT_ONCE 300
 #define OUT_LATER   120
 
-/* By insertion: equals stay in the order in which they were given. */
+/* Sorts by insertion: candidates with equal predictions keep their order. */
 static void sort_by_prediction(struct pick *p, const double *predicted)
 {
     for (int i = 1; i < p->count; i++) {
@@ -34,7 +34,7 @@ void pick_init(struct pick *p, const double *predicted, int count, int most)
     while (p->tries < p->count && p->tries < most && predicted[p->order[p->tries]] <= PICK_HOPELESS * best)
         p->tries++;
     if (p->tries == 1)
-        p->pass = PICK_PASSES; /* nothing to choose from */
+        p->pass = PICK_PASSES; /* only one candidate: decided */
 }
 
 int pick_next(const struct pick *p)
@@ -76,7 +76,7 @@ static uint64_t least_median(const struct pick *p)
     return least;
 }
 
-/* The rules' choice stays, to be compared with. */
+/* Ends a pass: drops slow candidates. The choice of the rules stays, for comparison. */
 static void finish_pass(struct pick *p)
 {
     int left = 0;
@@ -106,8 +106,8 @@ void pick_record(struct pick *p, uint64_t ns)
     p->at = 0;
 }
 
-/* Samples of one pass were taken within a short time of each other. Of several candidates with noise the one that seems fastest was
- * also lucky; but hardly in three turns of four. */
+/* True if the candidate was faster than the rules in three quarters of the passes. The samples of a pass
+ * are taken at nearly the same time; luck alone hardly wins three turns of four. */
 static bool wins_most_samples(const struct pick *p, int candidate)
 {
     int won = 0;

@@ -13,34 +13,35 @@
 #include <stdint.h>
 
 #define PICK_CANDIDATES 16
-#define PICK_PASSES     9 /* samples of each candidate that stays to the end */
-#define PICK_JUDGED     3 /* passes after which clearly slower candidates are dropped, and which a winner needs */
-#define PICK_MARGIN     95 /* percent of the rules' time that another must stay below */
-#define PICK_HOPELESS   3  /* a candidate predicted to be this many times slower than the best is not tried */
+#define PICK_PASSES     9 /* largest number of samples of a candidate */
+/* passes before slower candidates are dropped, and samples that a winner must have */
+#define PICK_JUDGED   3
+#define PICK_MARGIN   95 /* a winner needs less than this percentage of the time of the rules */
+#define PICK_HOPELESS 3  /* candidates predicted to be this many times slower than the best are not tried */
 
 struct pick {
-    int count; /* candidates */
+    int count; /* number of candidates */
     int order[PICK_CANDIDATES];
-    int tries; /* order[]: the rules' choice first, then by predicted time */
+    int tries; /* entries of order[] to measure: the choice of the rules, then by predicted time */
     int pass, at;
     bool out[PICK_CANDIDATES];
     uint64_t sample[PICK_CANDIDATES][PICK_PASSES]; /* ns */
     int samples[PICK_CANDIDATES];
 };
 
-/* predicted[0] is the rules' choice. At most `most` candidates are tried. */
+/* Starts a selection. predicted[0]: the choice of the rules. most: limit of the candidates measured. */
 void pick_init(struct pick *p, const double *predicted, int count, int most);
 
-/* The candidate to try now, or -1: it is decided. */
+/* Returns the candidate to measure next; -1: the selection is finished. */
 int pick_next(const struct pick *p);
 
-/* That candidate took ns, as agreed upon by all. */
+/* Records the time of the candidate from pick_next(); all ranks pass the same value. */
 void pick_record(struct pick *p, uint64_t ns);
 
-/* The best candidate by the samples so far. */
+/* Returns the best candidate according to the samples so far. */
 int pick_best(const struct pick *p);
 
-/* ns of a candidate; 0: not tried. */
+/* Returns the median time of a candidate in ns; 0: not measured. */
 uint64_t pick_median(const struct pick *p, int candidate);
 
 #endif

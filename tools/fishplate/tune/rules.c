@@ -1,6 +1,6 @@
-/* rules.c: writes the winners as lines of a rule file (coll/select/site.h). A line is valid for sizes up to
- * the geometric middle to the next measured size, and for numbers of ranks and nodes near the measured ones:
- * shapes that grow by a factor of two cover all.
+/* rules.c: writes the winners as lines of a rule file (coll/select/site.h). A line is valid up to the
+ * geometric mean of its size and the next measured size, and for numbers of ranks and nodes near the measured
+ * ones, so that measuring at 8, 16, 32 ... ranks covers all numbers.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -8,7 +8,7 @@
 
 #include "tune.h"
 
-/* " ranks=6-11" for 8 */
+/* Writes a range of numbers around n: " ranks=6-11" for 8. */
 static void write_range_around(FILE *out, const char *name, int n)
 {
     if (n < 4)

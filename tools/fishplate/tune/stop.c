@@ -1,4 +1,4 @@
-/* stop.c: when the tuning ends: the time is up, or the user has stopped it.
+/* stop.c: ends the tuning when its time is over or the user stops it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _POSIX_C_SOURCE 200809L
@@ -14,7 +14,7 @@ static void on_signal(int sig)
     stopped = 1;
 }
 
-/* mpiexec passes Ctrl-C on to the ranks, and they have some seconds to write what they have. */
+/* Catches SIGINT and SIGTERM. mpiexec forwards Ctrl-C; the ranks then have some seconds to write results. */
 void tune_catch_stop(void)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};

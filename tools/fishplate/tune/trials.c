@@ -10,9 +10,10 @@
 #include "cli/number.h"
 #include "tune.h"
 
-enum { TURNS = 15, SETTLE = 224, BATCH_MAX = 2000 }; /* SETTLE: calls in which every trial begins and ends */
+/* SETTLE: number of calls in which every trial starts and finishes */
+enum { TURNS = 15, SETTLE = 224, BATCH_MAX = 2000 };
 
-/* Trials that ended with another choice than the rules'. A handle counts from its beginning on. */
+/* MPI_T counter of trials that selected an algorithm other than the rules' choice. */
 static struct {
     MPI_T_pvar_session session;
     MPI_T_pvar_handle handle;
@@ -51,7 +52,7 @@ static double trials_run_setting(const struct tune *t, struct coll *c, const cha
     for (int i = 0; i < n; i++)
         c->kind->call(c, i % c->size);
     const double mine = (MPI_Wtime() - start) / n;
-    trials_set_coll(t, "rules"); /* no trials from here on */
+    trials_set_coll(t, "rules"); /* without trials: the allreduce below must not start one */
     MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, c->b->comm);
     return all;
 }
@@ -89,7 +90,7 @@ bool tune_trials(struct tune *t, double seconds, struct tune_cell *cell)
     }
     cell->rules_us = number_median(rules, TURNS) * 1e6;
     cell->best_us = number_median(chosen, TURNS) * 1e6;
-    cell->ratio = number_median(ratio, TURNS); /* sorts them, for the quartiles */
+    cell->ratio = number_median(ratio, TURNS); /* number_median sorts `ratio`, for the quartiles */
     cell->ratio_low = trials_quartile(ratio, 1);
     cell->ratio_high = trials_quartile(ratio, 3);
     t->logs[cell->best] += log(cell->ratio);

@@ -1,4 +1,4 @@
-/* tune.c: the command: options, the operations in turn, the file.
+/* tune.c: `fishplate tune`: options, the loop over operations and sizes, and the rule file.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _POSIX_C_SOURCE 200809L
@@ -114,8 +114,8 @@ static void tune_kind(struct tune *t, enum coll_kind kind, FILE *out)
     const int sizes = kind == COLL_BARRIER ? 1 : t->nsizes;
     int n = 0;
     for (int i = 0; i < sizes && !tune_is_over(t); i++) {
-        /* Samples are counted by the first ones; on a machine with other work they take longer, hence the half. What the
-         * cells before have not used is for the others. */
+        /* Half of an equal share of the remaining time: on a busy machine samples take longer than the
+         * first ones, which determine their number. Time that a cell does not use remains for later cells. */
         double seconds = 0.5 * (t->end - MPI_Wtime()) / (t->cells_all - t->measured);
         MPI_Bcast(&seconds, 1, MPI_DOUBLE, 0, t->bench.comm);
         cell[n] = (struct tune_cell){.operation = coll_kind_name(kind),
@@ -225,9 +225,9 @@ int command_tune(int argc, char **argv)
     if (next < 0)
         return command_usage(next, usage, options, after);
     if (t.trials)
-        t.kinds[COLL_BARRIER] = false; /* fishplate bench barrier */
+        t.kinds[COLL_BARRIER] = false; /* `fishplate bench barrier` measures barriers */
     setenv("FISHPLATE_COLL_TRY", t.trials ? "100" : "0",
-           1); /* the built-in rule, not a choice found by trial; or all candidates of a trial */
+           1); /* 0: measure the built-in rules without trials; 100: let trials measure all candidates */
     tune_catch_stop();
     MPI_Init(&argc, &argv);
     int ranks;

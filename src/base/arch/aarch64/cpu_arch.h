@@ -9,7 +9,6 @@ static inline void cpu_relax(void)
     __asm__ volatile("yield" ::: "memory");
 }
 
-/* Prefetches a cache line for writing. */
 static inline void cpu_prefetch_write(const void *line)
 {
     __builtin_prefetch(line, 1);

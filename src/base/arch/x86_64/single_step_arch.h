@@ -36,7 +36,7 @@ static inline void step_end(ucontext_t *u)
 }
 
 struct step_prefixes {
-    bool narrow; /* 66 */
+    bool narrow; /* operand-size prefix 66 */
     bool f2, f3;
     bool wide; /* REX.W */
 };
@@ -60,8 +60,8 @@ static inline const unsigned char *step_prefixes_read(const unsigned char *c, st
     return c;
 }
 
-/* Bytes stored by opcodes behind 0f that store a vector register. vector: its length. scalar: bytes that
- * opcode 11 stores with the prefix f3 or f2; 0: without one. */
+/* Returns the number of bytes that a vector store with the two-byte opcode 0f XX writes. vector: bytes of the
+ * register. scalar: bytes that opcode 0f 11 writes with prefix f3 or f2; 0 without these prefixes. */
 static inline size_t step_vector_size(unsigned opcode, size_t vector, size_t scalar, bool wide)
 {
     switch (opcode) {
@@ -88,7 +88,8 @@ static inline size_t step_scalar(unsigned pp)
     return pp == 2 ? 4 : pp == 3 ? 8 : 0;
 }
 
-/* Bytes stored by an instruction with one of the prefixes c5, c4 and 62, which replace 0f and the others. */
+/* Returns the number of bytes that an AVX instruction stores. Its VEX prefix (c5, c4) or EVEX prefix (62)
+ * replaces opcode byte 0f and the older prefixes. */
 static inline size_t step_avx_size(const unsigned char *c)
 {
     if (c[0] == 0xc5)
@@ -118,7 +119,7 @@ static inline size_t step_0f_size(const unsigned char *c, const struct step_pref
         return operand;
     case 0xc3: /* movnti */
         return p->wide ? 8 : 4;
-    case 0x7f: /* movq of an MMX register without a prefix */
+    case 0x7f: /* movq or movntq of an MMX register; a 16-byte store with prefix 66 or f3 */
     case 0xe7:
         return p->narrow || p->f3 ? 16 : 8;
     default:
@@ -143,7 +144,7 @@ static inline size_t step_store_size(const unsigned char *code)
     case 0x21:
     case 0x29:
     case 0x31:
-    case 0x81: /* ... of a constant */
+    case 0x81: /* add, or, adc, sbb, and, sub, xor of a constant */
     case 0x83:
     case 0x87: /* xchg */
     case 0x89: /* mov */
@@ -154,14 +155,15 @@ static inline size_t step_store_size(const unsigned char *code)
     case 0xd3:
     case 0xf7: /* not, neg */
         return operand;
-    case 0xff: /* inc, dec; call and push store an address */
+    case 0xff: /* inc, dec: the operand; call and push: 8 bytes */
         return (c[1] >> 3 & 7) < 2 ? operand : 8;
     default:
         return 1;
     }
 }
 
-/* rep movs and rep stos: the size of an element, or 0. */
+/* Returns the element size in bytes of rep movs or rep stos with ascending addresses, 0 for any other
+ * instruction. *length: bytes of the instruction. */
 static inline size_t step_block_unit(const ucontext_t *u, bool *copies, size_t *length)
 {
     const unsigned char *code = (const unsigned char *)step_place(u);
@@ -185,7 +187,8 @@ static inline bool step_block(const ucontext_t *u, uintptr_t *to, size_t *bytes)
     return unit != 0;
 }
 
-/* As the instruction does it, element by element: its source may overlap what it writes. */
+/* Executes at most `bytes` bytes of rep movs or rep stos, element by element as the processor does: source
+ * and target may overlap. */
 static inline size_t step_run_block(ucontext_t *u, size_t bytes)
 {
     greg_t *r = u->uc_mcontext.gregs;

@@ -1,5 +1,5 @@
-/* alltoall.h: where an alltoall reads its input. In place, incoming blocks would overwrite blocks that are
- * still to be sent, so the input is copied first.
+/* alltoall.h: input buffer of an alltoall. In place, incoming blocks would overwrite blocks that are still to
+ * be sent, so the input is copied first.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_ALGO_PARTS_ALLTOALL_H

@@ -1,5 +1,5 @@
-/* partial.c: partial results of reductions that keep the order of operands, and the vector moves built on
- * them.
+/* partial.c: partial results of reductions that preserve the operand order, and the exchanges built on them:
+ * fold, halving, ring allgather.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"

@@ -1,11 +1,12 @@
-/* tree.c: trees, and what flows down and up along them, in segments so that long vectors are pipelined.
+/* tree.c: trees, and broadcast, reduction and signals along them, in segments so that long vectors are
+ * pipelined.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-/* A node's number among the ranks counted from the root has its low bits zero for as many children as it has;
- * clearing the lowest one bit gives the parent. Child 2^k stands for the numbers 2^k .. 2^(k+1)-1 behind it.
- */
+/* Nodes are numbered from the root: me = (rank - root) mod size. The parent is `me` without its lowest one
+ * bit. Child me + 2^k exists for each k below that bit; its subtree holds the numbers me + 2^k .. me +
+ * 2^(k+1) - 1. */
 struct tree tree_binomial(int rank, int size, int root)
 {
     struct tree t = {.parent = -1};
@@ -34,8 +35,7 @@ static int64_t segment_length(int64_t count, int64_t segment)
     return segment > 0 && segment < count ? segment : count;
 }
 
-/* The receive of the next segment is started before the current one is passed on: each link is always busy.
- */
+/* Posts the receive of the next segment before the current one is forwarded, so that each link stays busy. */
 void tree_bcast(struct sched *s, const struct tree *t, struct loc data, int64_t count, int64_t segment)
 {
     const int64_t step = segment_length(count, segment);
@@ -53,8 +53,8 @@ void tree_bcast(struct sched *s, const struct tree *t, struct loc data, int64_t 
     sched_fence(s);
 }
 
-/* Receives and combines the children's results from right to left, so that each application but the last is
- * `in op inout`. The result of the last may have to be in `in`. */
+/* Combines the children's results from right to left, so that each reduction but the last is `in op
+ * inout`. The last one may have to write its result to `in`. */
 static void reduce_children(struct sched *s, const struct tree *t, bool commutative, struct loc in,
                             struct loc children, int64_t stride, struct loc out, int64_t len)
 {
@@ -78,8 +78,8 @@ static void recv_children(struct sched *s, const struct tree *t, struct loc chil
         sched_recv(s, t->child[c], loc_add(children, c * stride), len);
 }
 
-/* Uses two sets of receive buffers and two of results: segment k+1 is received while k is reduced and k-1 is
- * sent. */
+/* Reduces up the tree with two sets of receive buffers and two of results: segment k+1 is received while k
+ * is reduced and k-1 is sent. */
 void tree_reduce(struct sched *s, const struct tree *t, bool commutative, struct loc in, struct loc out,
                  int64_t count, int64_t segment)
 {

@@ -53,7 +53,7 @@ static inline uint16_t ib_buffer_sequence(const struct ib_buffer *b)
     return ((const struct ib_head *)(const void *)b->data)->seq;
 }
 
-/* The list position behind which a message belongs in a list that is sorted by sequence number. Nearly always that is its end. */
+/* Finds the position after which a message belongs in a list sorted by sequence number: usually the end. */
 static inline struct list *ib_buffers_find_place(struct list *sorted, const struct ib_buffer *b)
 {
     struct list *after = sorted->prev;
@@ -63,13 +63,14 @@ static inline struct list *ib_buffers_find_place(struct list *sorted, const stru
     return after;
 }
 
-/* The queue pair of the primary rail for a frame with `len` bytes of payload: with shared receive queues there are two. */
+/* The queue pair of the primary rail for a frame with `len` bytes of payload. With shared receive queues,
+ * small and large frames have separate queue pairs. */
 static inline struct ib_lane *ib_lane_for_size(struct ib_endpoint *ep, size_t len)
 {
     return &ep->lanes[ep->ib->lanes > 1 && len > ep->lanes[0].frame_max];
 }
 
-/* send.c: one queue pair. Results: 0 or ERR_AGAIN. */
+/* send.c: messages through one queue pair. Functions return 0 or ERR_AGAIN. */
 int ib_lane_take_credit(struct ib_lane *lane, bool *waited); /* requires an entry in the send queue, too */
 struct ib_work *ib_lane_post_message(struct ib_lane *lane, struct ib_buffer *b, const void *at, size_t bytes,
                                      bool frame, bool signal);
@@ -81,7 +82,7 @@ struct ib_work *ib_lane_send_control(struct ib_lane *lane, const void *message, 
 int ib_lane_refuse_full(void); /* counts the refusal; ERR_AGAIN */
 
 /* control.c */
-void ib_control_send(struct ib_endpoint *ep, enum ib_type type); /* at once, or when there is room */
+void ib_control_send(struct ib_endpoint *ep, enum ib_type type); /* now, or when the send queue has room */
 void ib_control_flush(struct ib_endpoint *ep);                   /* sends the messages that waited for room */
 void ib_pair_return_credits(struct ib_lane *lane); /* sends credits of a further rail if they are due */
 
@@ -93,7 +94,7 @@ void ib_ring_post_slot(struct ib_endpoint *ep, size_t size);
 void ib_ring_post_slot_over(struct ib_endpoint *ep, struct ib_lane *lane, uint8_t peer_adapter, size_t size,
                             bool signal); /* over a further rail */
 void ib_ring_count_candidate(
-    struct ib_endpoint *ep); /* a frame was short enough for a ring, but came without */
+    struct ib_endpoint *ep); /* a frame that would fit a ring came through a queue pair */
 size_t ib_ring_fill_offer(struct ib_endpoint *ep, void *body);
 void ib_ring_take_control(struct ib_endpoint *ep, const struct ib_head *h, size_t len);
 void ib_ring_reset(struct ib_endpoint *ep);
@@ -113,24 +114,24 @@ static inline int ib_primary_send_inline(struct ib_endpoint *ep, uint64_t head, 
 }
 
 /* receive.c */
-/* True for messages that must be repeated on the next connection. Messages about the connection itself are meaningless
- * there; only their place in the order counts. */
+/* True for messages that must be repeated on the next connection. Messages about a connection itself are not
+ * repeated: IB_NOTHING with the same sequence number replaces them. */
 static inline bool ib_head_outlives_connection(const struct ib_head *h)
 {
     return h->type == IB_FRAME || h->type == IB_RAILS || h->type == IB_RESERVE;
 }
 void ib_lane_receive_message(struct ib_lane *lane, struct ib_buffer *b, uint32_t length);
 void ib_lane_receive_immediate(struct ib_lane *lane, struct ib_buffer *b, bool waited);
-/* A message of an earlier generation of the connection (xrc.h). */
+/* Handles a message that was sent for an earlier generation of the connection (queue/xrc.h). */
 void ib_endpoint_receive_late(struct ib_endpoint *ep, struct ib_buffer *b, uint32_t length);
 void ib_buffer_orphan(struct ib_buffer *b);              /* a held message outlives its queue pair */
-void ib_endpoint_drain(struct ib_endpoint *ep);          /* delivers all messages whose turn it is */
+void ib_endpoint_drain(struct ib_endpoint *ep);          /* delivers all messages that are next in order */
 void ib_endpoint_return_credits(struct ib_endpoint *ep); /* sends credits if they are due */
 int ib_rings_poll(struct ib *ib);
 bool ib_rings_are_empty(const struct ib *ib);
 
 /* completion.c */
 int ib_completions_poll(struct ib *ib);
-void ib_completions_drain(struct ib *ib); /* handles all completions; not while one is being handled */
+void ib_completions_drain(struct ib *ib); /* handles all completions; not reentrant */
 
 #endif

@@ -1,4 +1,5 @@
-/* completion.c: the completion queues of all adapters: each completion goes to the queue pair or the handshake that it is for.
+/* completion.c: polls the completion queues of all adapters and passes each completion to its queue pair or
+ * to the handshake.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/channel/channel.h"
@@ -31,7 +32,7 @@ handle_failed_completion(struct ib *ib, const struct ib_adapter *a, const struct
         if (lane)
             ib->events->send_failed(lane, wc);
     } else if (wc->status != IBV_WC_WR_FLUSH_ERR &&
-               !ib_adapter_is_gone(a)) { /* flushed receives: the failed send carries the reason */
+               !ib_adapter_is_gone(a)) { /* for flushed receives the failed send carries the reason */
         const struct ib_buffer *b = (const struct ib_buffer *)(uintptr_t)(wc->wr_id & ~(uint64_t)3);
         ib_fatal(ib, kind == IB_KIND_RECEIVE && b->lane ? b->lane->endpoint : NULL,
                  "%s failed: %s (verbs status %d, vendor code 0x%x)%s",
@@ -41,7 +42,8 @@ handle_failed_completion(struct ib *ib, const struct ib_adapter *a, const struct
     }
 }
 
-/* The lane of a message that arrived through XRC. NULL: it was late or has no receiver, and was dropped. */
+/* Finds the lane of a message that arrived through XRC. NULL: the message was late (it is stored for its
+ * order) or has no receiver, and its buffer is no longer the caller's. */
 static struct ib_lane *find_xrc_lane(struct ib *ib, const struct ibv_wc *wc, struct ib_buffer *b)
 {
     struct ib_shared *s = b->shared;
@@ -136,8 +138,8 @@ static inline int poll_adapter(struct ib *ib, const struct ib_adapter *a)
     return n;
 }
 
-/* Polls the other adapters. Without transfers and connections there can only be the HELLO of a peer whose own path to
- * the first adapter is broken. */
+/* Polls the adapters other than the first. Without connections or transfers on them, only the HELLO of a peer
+ * whose path to the first adapter is broken can arrive there. */
 static __attribute__((noinline, cold)) int poll_elsewhere(struct ib *ib)
 {
     int n = 0;
@@ -161,6 +163,6 @@ void ib_completions_drain(struct ib *ib)
     int most = 0;
     for (uint32_t i = 0; i < ib->nadapters; i++)
         most = MAX(most, ib->adapters[i].cq_size);
-    while (ib_completions_poll(ib) > 0 && most-- > 0) /* later completions have arrived since the call */
+    while (ib_completions_poll(ib) > 0 && most-- > 0) /* `most` excludes completions that arrive later */
         ;
 }

@@ -1,6 +1,6 @@
-/* control.c: control messages: they take no credit, and those that wait for room in the send queue are sent in the order of their
- * types. struct ib_message fills each type; credits of further rails, which travel over those rails, are returned here
- * too.
+/* control.c: control messages. They take no credit; those that wait for room in the send queue are sent in
+ * the order of their types. ib->messages has a function that fills each type. Credits of further rails, which
+ * travel over those rails, are returned here too.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stddef.h>
@@ -39,9 +39,9 @@ static void control_post(struct ib_endpoint *ep, enum ib_type type)
         message->posted(ep);
 }
 
-/* The set of control messages that may be sent now: none after CLOSE or AGREE, unless the peer continues. A peer that
- * must first repeat what a failed connection lost continues, and cannot send KEEP before that: it may need credits, or
- * an answer. */
+/* Returns the set of control messages that may be sent now: none after CLOSE or AGREE, unless the peer
+ * continues. A peer that must first repeat messages that a failed connection lost continues. It cannot send
+ * KEEP before them, but it may need credits or an answer. */
 static uint32_t control_count_sendable(const struct ib_endpoint *ep)
 {
     if (ep->conn.state == CONN_OPEN)

@@ -6,7 +6,7 @@
 __attribute__((noinline, cold)) int ib_frame_open_connection(struct ib_endpoint *ep)
 {
     if (ep->conn.state == CONN_OPEN)
-        return ERR_AGAIN; /* messages that the failed connection lost are sent first */
+        return ERR_AGAIN; /* messages that the failed connection lost must be repeated first */
     ep->ib->events->wanted(ep);
     ep->peer->opening = true;
     return ERR_AGAIN;

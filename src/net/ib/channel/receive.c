@@ -1,6 +1,6 @@
-/* receive.c: delivers messages in order. A connection has several channels (ring, queue pairs), each of which preserves its own order;
- * the sequence number orders the frames of all channels [Liu04 6.2.5]. A frame that arrives early waits in its ring slot or, if it
- * came through a queue pair, on the endpoint's list.
+/* receive.c: delivers messages in order. A connection has several channels (ring, queue pairs), each of which
+ * preserves its own order; the sequence number orders the frames of all channels [Liu04 6.2.5]. A frame that
+ * arrives early stays in its ring slot or, if it came through a queue pair, in the endpoint's list `held`.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -102,7 +102,7 @@ static inline int ring_take_frames(struct ib_endpoint *ep)
 
 /* ---- through a lane ---- */
 
-/* Called when the buffer has been read. Control messages took no credit: their buffer is only posted again. */
+/* Called when a message was handled. Control messages took no credit: their buffers are only reposted. */
 static void lane_release_buffer(struct ib_lane *lane, struct ib_buffer *b, bool frame, bool waited)
 {
     const struct ib_endpoint *ep = lane->endpoint;
@@ -117,7 +117,7 @@ static void lane_release_buffer(struct ib_lane *lane, struct ib_buffer *b, bool 
         return;
     }
     if (n == 0 || !lane->qp ||
-        ep->traffic.state == TRAFFIC_FAILING) { /* let go; or the message has closed the connection */
+        ep->traffic.state == TRAFFIC_FAILING) { /* n = 0: the flow control retires the buffer */
         ib_buffer_put(lane->pool, b);
         return;
     }
@@ -150,8 +150,8 @@ static void lane_handle_buffer(struct ib_lane *lane, struct ib_buffer *b)
     return_lane_credits(lane);
 }
 
-/* Holds a frame that is ahead of its turn. Returns false for a duplicate: the connection broke before the sender received the
- * acknowledgement. */
+/* Holds a frame that arrived ahead of earlier ones. Returns false for a duplicate: the sender repeats frames
+ * if the connection broke before it received their acknowledgement. */
 static bool frame_hold_out_of_order(struct ib_endpoint *ep, struct ib_buffer *b)
 {
     struct list *after = ib_buffers_find_place(&ep->held, b);
@@ -165,14 +165,14 @@ static bool frame_hold_out_of_order(struct ib_endpoint *ep, struct ib_buffer *b)
     return true;
 }
 
-/* Handles a held message whose queue pair was destroyed. No credit is returned for the message. */
+/* Handles a held message whose queue pair was destroyed. Returns no credit for the message. */
 static void orphan_handle_buffer(struct ib_endpoint *ep, struct ib_buffer *b)
 {
     endpoint_deliver(ep, (const struct ib_head *)(const void *)b->data, b->length);
     ib_buffer_put(b->shared ? b->shared->pool : &ep->ib->large, b);
 }
 
-/* True with XRC while this process cannot answer yet: frames must be held (xrc.h). */
+/* True with XRC while this process cannot send an answer yet: frames must be held (queue/xrc.h). */
 static bool endpoint_must_hold_frames(const struct ib_endpoint *ep)
 {
     return ep->ib->xrc && ep->conn.state != CONN_OPEN && ep->conn.state != CONN_CLOSING;
@@ -223,7 +223,7 @@ void ib_lane_receive_message(struct ib_lane *lane, struct ib_buffer *b, uint32_t
         pair_apply_credits(lane, (struct ib_head *)(void *)b->data);
     if (head_is_ordered(h) && (h->seq != ep->expected || unlikely(endpoint_must_hold_frames(ep)))) {
         if (unlikely(!frame_hold_out_of_order(ep, b))) {
-            head_apply_credits(ep, h); /* of the duplicate only the credits are new */
+            head_apply_credits(ep, h); /* the credits of a duplicate are new */
             lane_release_buffer(lane, b, h->type == IB_FRAME, h->flags & IB_WAITED);
             return_lane_credits(lane);
         }
@@ -235,8 +235,8 @@ void ib_lane_receive_message(struct ib_lane *lane, struct ib_buffer *b, uint32_t
         ib_endpoint_drain(ep);
 }
 
-/* Detaches a held buffer from a destroyed queue pair: credits and ring slots ended with the queue pairs, as did an
- * offer or withdrawal of a ring in the message. */
+/* Detaches a held buffer from its destroyed queue pair. The credits and ring slots in its header are void, as
+ * is an offer or withdrawal of a ring in the message. */
 void ib_buffer_orphan(struct ib_buffer *b)
 {
     struct ib_head *h = (struct ib_head *)(void *)b->data;
@@ -254,7 +254,7 @@ void ib_endpoint_receive_late(struct ib_endpoint *ep, struct ib_buffer *b, uint3
     if (length < sizeof(*h))
         ib_fatal(ep->ib, ep, "it sent a message that is too short");
     const bool ordered = head_is_ordered(h);
-    if (h->type == IB_LEAVE) /* concerns the process, not the generation, and is not sent again */
+    if (h->type == IB_LEAVE) /* LEAVE concerns the process, not the generation, and is not repeated */
         control_receive(ep, h, length);
     ib_buffer_orphan(b);
     if (!ordered || !frame_hold_out_of_order(ep, b))
@@ -262,8 +262,8 @@ void ib_endpoint_receive_late(struct ib_endpoint *ep, struct ib_buffer *b, uint3
     ib_endpoint_drain(ep);
 }
 
-/* Handles an immediate, which announces a frame in the ring. Its receive buffer was not used; a non-zero immediate
- * means that an earlier frame found no credit. */
+/* Handles an immediate, which announces a frame in the ring. The receive buffer that it consumed has no data.
+ * A non-zero immediate means that an earlier frame had to wait for a credit. */
 void ib_lane_receive_immediate(struct ib_lane *lane, struct ib_buffer *b, bool waited)
 {
     struct ib_endpoint *ep = lane->endpoint;
@@ -285,7 +285,7 @@ int ib_rings_poll(struct ib *ib)
             continue;
         events += n;
         for (int i = 0; i < n && place < set->count && set->members[place].id == ep->id; i++)
-            place = pollset_count_hit(set, place); /* a frame may have changed the set */
+            place = pollset_count_hit(set, place); /* a frame may have changed the polling set */
         if (unlikely(!list_empty(&ep->held)))
             ib_endpoint_drain(ep);
         ib_endpoint_return_credits(ep);

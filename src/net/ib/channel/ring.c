@@ -1,9 +1,10 @@
-/* ring.c: the RDMA channel [Liu04 6]. A receiver that often receives from a peer gives the peer a ring and polls that memory; the
- * peer then writes each small frame there with one RDMA write. policy/ring.h has the arithmetic of slots, policy/pollset.h decides
- * who gets a ring.
+/* ring.c: the RDMA channel [Liu04 6]. A receiver that often receives from a peer offers the peer a ring and
+ * polls that memory; the peer then writes each small frame into the ring with one RDMA write. policy/ring.h
+ * has the arithmetic of slots, policy/pollset.h decides which peers get a ring.
  *
- * An RDMA write wakes nobody. A process that goes to sleep therefore first sets a word (its bell) at each peer that has a ring
- * here. A peer whose bell is set uses the send/receive channel, or sends a WAKE after its write.
+ * An RDMA write wakes no process. Before a process sleeps, it therefore sets a word (its bell) at each peer
+ * that may write into its rings. A peer whose bell word is set uses the send/receive channel, or sends a WAKE
+ * after its write.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <arpa/inet.h>
@@ -28,7 +29,8 @@ static inline _Atomic uint32_t *bell_word(const struct ib_endpoint *ep)
 
 /* ---- sending ---- */
 
-/* The ring slot for the next frame, or NULL: no ring, ring full, receiver asleep, or send queue full. */
+/* Returns the ring slot for the next frame, or NULL: ring full, receiver asleep, no credit for an immediate,
+ * or send queue full. */
 char *ib_ring_reserve_slot(struct ib_endpoint *ep, struct ib_lane *lane)
 {
     char *room = ring_tx_next_slot(&ep->tx);
@@ -40,14 +42,14 @@ char *ib_ring_reserve_slot(struct ib_endpoint *ep, struct ib_lane *lane)
         if (lane->credit.have > 0 &&
             ib_lane_has_room(lane, 1,
                              false)) { /* otherwise the frame cannot be sent now, and the bell stays set */
-            atomic_store(bell_word(ep), 0); /* the frame goes through the queue pair and wakes the peer */
+            atomic_store(bell_word(ep), 0); /* the frame is sent through the queue pair and wakes the peer */
             counter_add(&wakes, 1);
         }
         return NULL;
     }
     if (unlikely(!ib_lane_has_room(lane, 1, false)))
         return NULL;
-    if (unlikely(ep->tx_by_imm)) { /* an immediate takes a receive buffer at the peer, and so a credit */
+    if (unlikely(ep->tx_by_imm)) { /* an immediate consumes a receive buffer at the peer: it needs a credit */
         bool waited;
         if (lane->credit.have == 0 || !credit_take(&lane->credit, &waited))
             return NULL;
@@ -157,8 +159,7 @@ void ib_ring_count_candidate(struct ib_endpoint *ep)
         return;
     if (change.add != POLLSET_NONE) {
         if (!ring_open(
-                ib->endpoints
-                    [change.add])) { /* out of memory: frames of that peer go on through the queue pair */
+                ib->endpoints[change.add])) { /* no memory: frames of that peer still use the queue pair */
             pollset_remove_member(&ib->pollset, change.add);
             return;
         }
@@ -173,8 +174,8 @@ void ib_ring_count_candidate(struct ib_endpoint *ep)
     }
 }
 
-/* Called when the peer polls a ring for this process: allocates its mirror, and prepares a write request in which only
- * the address is missing. */
+/* Called when the peer offers a ring: allocates the mirror (local copy) of the ring, and prepares a write
+ * request in which only addresses and length are missing. */
 static void mirror_open(struct ib_endpoint *ep, const struct ib_ring_on *on)
 {
     struct ib *ib = ep->ib;
@@ -185,7 +186,7 @@ static void mirror_open(struct ib_endpoint *ep, const struct ib_ring_on *on)
     if (!ep->tx_mirror)
         ep->tx_mirror = ib_buffer_get(&ib->rings);
     if (!ep->tx_mirror)
-        return; /* without memory the other channel does */
+        return; /* no memory: the send/receive channel is used */
     memset(ep->tx_mirror->data, 0, ib->rings.size);
     ep->tx = (struct ring_tx){.mirror = ep->tx_mirror->data, .slots = on->slots, .slot_size = on->slot_size};
     ep->tx_address = on->address;
@@ -202,8 +203,8 @@ static void mirror_open(struct ib_endpoint *ep, const struct ib_ring_on *on)
 
 static void mirror_close(struct ib_endpoint *ep)
 {
-    /* The mirror stays: an unsignalled write may still be reading it, and the next ring may want it. What the peer has not
-     * taken from the ring may have to be sent again. */
+    /* The mirror is not freed: an unsignalled write may still read it, frames that the peer has not read may
+     * have to be repeated, and the next ring reuses it. */
     ep->tx_on = false;
     ep->tx_frame_max = 0;
 }
@@ -254,14 +255,14 @@ void ib_ring_reset(struct ib_endpoint *ep)
 
 /* ---- going to sleep ---- */
 
-/* Writes the word that announces sleep by a signalled request, whose completion causes one more poll of the rings:
- * what the peer wrote before it could see the word was sent before the acknowledgement, and has arrived by then. */
+/* Sets the peer's bell word by a signalled write, whose completion causes one more poll of the rings. A frame
+ * that the peer wrote before it could see the word precedes the acknowledgement, so that poll finds it. */
 static bool write_sleep_bell(struct ib_endpoint *ep)
 {
     static const uint32_t asleep = 1;
     struct ib_lane *lane = &ep->lanes[0];
     if (ep->conn.state != CONN_OPEN || ep->peer_bell_set)
-        return true; /* the peer does not write, or its bell is set already */
+        return true; /* the peer has no connection for writes, or its bell is set already */
     if (!ib_lane_has_room(lane, 1, true))
         return false;
     bool inlined = ep->ib->inline_max >= sizeof(asleep);
@@ -287,7 +288,7 @@ static bool write_sleep_bell(struct ib_endpoint *ep)
 bool ib_rings_set_bells(struct ib *ib)
 {
     if (!ib->device.last_byte_last)
-        return true; /* frames in rings are announced by immediates, which wake */
+        return true; /* immediates announce the frames in rings and wake this process */
     for (uint32_t i = 0; i < ib->pollset.count; i++)
         if (!write_sleep_bell(ib->endpoints[ib->pollset.members[i].id]))
             return false;

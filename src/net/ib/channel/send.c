@@ -1,5 +1,5 @@
-/* send.c: messages through one queue pair: a frame takes a credit, a control message does not. Without credits or room in the send
- * queue the result is ERR_AGAIN; the layer above preserves the order.
+/* send.c: messages through one queue pair. A frame takes a credit, a control message does not. The result is
+ * ERR_AGAIN if there is no credit or no room in the send queue; the layer above preserves the order.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stddef.h>
@@ -38,8 +38,8 @@ int ib_lane_take_credit(struct ib_lane *lane, bool *waited)
     return 0;
 }
 
-/* Called when there is no memory for one more buffer. Buffers in flight come back if their completion is requested; without any
- * the frame would wait for ever. */
+/* Called when no memory can be registered for one more buffer. Requests a completion that returns the buffers
+ * in flight; if none is in flight the frame could never be sent, and the job ends. */
 static __attribute__((noinline, cold)) int refuse_no_buffer(struct ib_lane *lane)
 {
     if (lane->head == lane->tail)
@@ -65,7 +65,8 @@ struct ib_work *ib_lane_post_message(struct ib_lane *lane, struct ib_buffer *b, 
     return w;
 }
 
-/* The buffer in which the next inline message is built. A message that may have to be repeated needs one that outlives the call. */
+/* Returns the memory in which the next inline message is built. If the message may have to be repeated after
+ * a failure, this memory outlives the call. */
 static inline char *inline_buffer(const struct ib_lane *lane, char *else_here)
 {
     return unlikely(lane->copies != NULL) ? lane->copies + (size_t)(lane->head & (lane->depth - 1)) * IB_COPY
@@ -127,7 +128,6 @@ void ib_lane_commit_frame(struct ib_endpoint *ep, const struct frame_header *hea
 
 /* ---- control messages ---- */
 
-/* Sends a control message, inline if the adapter can. */
 struct ib_work *ib_lane_send_control(struct ib_lane *lane, const void *message, size_t bytes, bool signal)
 {
     struct ib *ib = lane->endpoint->ib;

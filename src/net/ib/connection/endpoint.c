@@ -1,6 +1,6 @@
 /* endpoint.c: a connection to one peer. It is opened with the first frame (or at start, on request), and
- * closed when more connections are open than the budget allows and this one has been idle longest. conn.h
- * decides; this file acts.
+ * closed when more connections are open than the budget allows and it has been idle longest. policy/conn.h
+ * decides; this file performs the actions.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -32,9 +32,9 @@ bool ib_endpoint_is_busy(const struct ib_endpoint *ep)
 
 /* ---- the budget ---- */
 
-/* True if all silent writes have been executed. They may use another queue pair than CLOSE, after which the peer
- * destroys both, so they must have arrived before. If that is unknown a completion is requested from the adapter, and
- * the connection may close the next time. */
+/* True if all silent writes have been executed. They may use another queue pair than CLOSE, after which the
+ * peer destroys both, so they must complete before CLOSE is sent. If their status is unknown, a completion is
+ * requested and the connection can close at the next attempt. */
 static bool silent_writes_are_complete(struct ib_endpoint *ep)
 {
     struct ib_lane *lane = &ep->lanes[ep->ib->lanes - 1];
@@ -63,8 +63,8 @@ static struct ib_endpoint *find_longest_idle(struct ib *ib, const struct ib_endp
     return idle;
 }
 
-/* Requests connections to close, least recently used first, until at most `most` remain; those that are closing count
- * as closed. Peers may refuse and all may be busy: then the number is exceeded until the next attempt. */
+/* Closes idle connections, least recently used first, until at most `most` remain; closing connections count
+ * as closed. If peers refuse, or all connections are busy, the budget is exceeded until the next attempt. */
 static void connections_trim(struct ib *ib, uint32_t most, const struct ib_endpoint *but)
 {
     uint32_t staying = 0;
@@ -133,13 +133,13 @@ static int lanes_create(struct ib_endpoint *ep)
     return rc;
 }
 
-/* Creates the queue pair; skips adapters that are out of resources or removed. */
+/* Creates the queue pairs. If the adapter is out of resources or removed, tries the other paths. */
 static void endpoint_create_queue(struct ib_endpoint *ep)
 {
     struct ib *ib = ep->ib;
     close_excess_connection(ib, ep);
     ib->open++;
-    if (!ep->paths) /* else the numbers continue: the next connection repeats the messages that this one lost */
+    if (!ep->paths) /* with `paths` the numbers continue: the next connection repeats lost messages */
         ep->next_seq = ep->expected = 0;
     ep->peer_bell_set = false;
     ep->used = ib->tick;
@@ -195,12 +195,12 @@ void ib_endpoint_perform_actions(struct ib_endpoint *ep, unsigned actions)
         endpoint_report_unanswered(ep);
     if (conn_has_no_pending_hello(&ep->conn))
         list_remove(&ep->opening_link);
-    /* Credits that are still owed are not returned: they end with the connection. */
+    /* Credits that are still owed to the peer end with the connection. */
     if (ep->conn.state == CONN_AGREED && !(ep->control_pending & IB_FINAL) && ep->final_markers == 0)
         ib_endpoint_perform_actions(ep, conn_peer_disconnected(&ep->conn));
 }
 
-/* Opens the connection again, over the next path if there are several. */
+/* Reopens the connection, over the next path if there are several. */
 void ib_endpoint_reopen(struct ib_endpoint *ep)
 {
     unsigned actions = conn_queue_pair_failed(&ep->conn);
@@ -240,8 +240,8 @@ static int lanes_connect(struct ib_endpoint *ep, const struct ib_hello *h)
     return rc;
 }
 
-/* Connects the initiator to the target in the HELLO. False: the initiator is connected to another target, and the connection is opened
- * again. */
+/* Connects the XRC initiator to the target in the HELLO. False: the initiator is connected to another target,
+ * and the connection is reopened. */
 static bool xrc_connect_target(struct ib_endpoint *ep, const struct ib_hello *h)
 {
     int rc;
@@ -253,11 +253,12 @@ static bool xrc_connect_target(struct ib_endpoint *ep, const struct ib_hello *h)
     return connected;
 }
 
-/* Handles a HELLO. Connecting needs the contents of the HELLO, so it is done here, between CREATE and the answer. */
+/* Handles a HELLO. Connecting needs its contents, so it is done here, between the actions CREATE and
+ * HELLO. */
 void ib_endpoint_handle_hello(struct ib_endpoint *ep, const struct ib_hello *h)
 {
     if (ep->traffic.state ==
-        TRAFFIC_FAILING) /* the queue pairs are about to be dropped; the peer sends HELLO again */
+        TRAFFIC_FAILING) /* the queue pairs are about to be destroyed; the peer repeats its HELLO */
         return;
     unsigned actions = conn_hello(&ep->conn, h->mine, h->yours, h->ready != 0);
     unsigned before = CONN_DO_DESTROY | CONN_DO_CREATE;

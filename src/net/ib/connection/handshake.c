@@ -1,4 +1,4 @@
-/* handshake.c: acts on the HELLOs of peers, and sends those of this process again until they are answered.
+/* handshake.c: handles the HELLOs of peers, and repeats those of this process until they are answered.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -13,8 +13,8 @@
 #include "net/guest.h"
 #include "net/lost.h"
 
-/* A peer answers when it makes an MPI call, and a program may compute for hours before its first call: that is no
- * failure. The launcher notices processes that die. */
+/* A peer answers only inside an MPI call, and a program may compute for hours before its first call: a
+ * missing answer is no failure. The launcher detects processes that die. */
 static TUNABLE_INT(patience, "IB_CONNECT_TIMEOUT", 0, 0, 86400,
                    "Seconds after which a job ends because a peer does not answer the opening of a "
                    "connection. 0: wait for ever; the launcher notices ranks that die.");
@@ -26,8 +26,8 @@ static COUNTER(foreign, "ib_hellos_dropped",
 
 #define WORRY_S 10 /* seconds without an answer after which a warning is printed */
 
-/* Checks bytes from the network: any host can send a datagram. A guest may send HELLO before this process knows the guest; the
- * HELLO is repeated. */
+/* Validates bytes from the network: any host can send a datagram. A HELLO of a guest that this process does
+ * not know yet is dropped, because the guest repeats it. */
 static bool hello_is_valid(const struct ib *ib, const struct ib_hello *h, uint32_t length, uint32_t *from)
 {
     const struct net *net = ib->base.net;
@@ -65,13 +65,14 @@ void ib_hello_receive(struct ib *ib, struct ib_buffer *b, uint32_t length)
         ib_endpoint_handle_hello(ep, &h);
 }
 
-/* True if a send of this process waits for the connection: the peer may have requested it and not need it any more. */
+/* True if this process needs the connection. Otherwise only the peer requested it. */
 static bool connection_is_awaited(const struct ib_endpoint *ep)
 {
     return ep->ib->opening_all || !list_empty(&ep->peer->pending);
 }
 
-/* Warns once in a process: if a rank computes for long before its first MPI call many connections wait, and naming one is enough. */
+/* Warns once in a process: if a rank computes for long before its first MPI call, many connections wait, and
+ * one warning is enough. */
 static void handshake_warn_slow(const struct ib_endpoint *ep)
 {
     struct ib *ib = ep->ib;
@@ -115,8 +116,7 @@ void ib_hello_repeat(struct ib *ib)
                          ep->conn.tries % IB_PATH_TRIES == 0;
             if (other) {
                 ib_path_assume_up(ep);
-                if (ep->conn.state !=
-                        CONN_HALF || /* in CONN_HALF frames may have arrived, which are processed first */
+                if (ep->conn.state != CONN_HALF || /* frames that arrived in CONN_HALF are processed first */
                     !ib->events->failed(ep, NULL))
                     ib_endpoint_reopen(ep);
             } else {

@@ -1,5 +1,5 @@
-/* hello.c: the datagrams of the handshake. One UD queue pair for each rail receives the HELLOs of all peers. Datagrams may be lost,
- * so a process that waits for an answer sends again, at growing intervals.
+/* hello.c: the datagrams of the handshake. One UD queue pair for each rail receives the HELLOs of all peers.
+ * Datagrams may be lost, so a process repeats its HELLO at growing intervals until the answer arrives.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -16,7 +16,7 @@
 static COUNTER(hellos, "ib_hellos_sent", "Datagrams sent to open connections.");
 
 #define HELLO_QKEY  0x11110000u
-#define HELLO_DEPTH 64 /* entries of the send and the receive queue; HELLOs without room are repeated */
+#define HELLO_DEPTH 64                   /* entries of each queue; HELLOs that find no entry are repeated */
 #define FIRST_WAIT  (2 * 1000 * 1000ull) /* ns; doubles up to IB_HELLO_LONGEST_WAIT */
 
 int ib_hello_post_receive(struct ib *ib, struct ib_buffer *b)
@@ -61,8 +61,8 @@ static int ud_open(struct ib *ib, struct ib_rail *r)
 
 int ib_hello_open(struct ib *ib)
 {
-    /* A buffer has room for the largest packet: a longer one would break the queue pair, and any host can send
-     * one. */
+    /* A buffer has room for the largest packet, which any host can send: a longer one would break the queue
+     * pair. */
     size_t packet = 0;
     for (uint32_t i = 0; i < ib->nrails; i++)
         packet =
@@ -138,7 +138,7 @@ static void hello_watch_peer(struct ib_endpoint *ep)
 {
     if (conn_has_no_pending_hello(&ep->conn))
         return;
-    /* After a failure each path is tried quickly at first. */
+    /* After a failure the interval starts anew for each path. */
     uint32_t tries = ep->failed_since ? ep->conn.tries % IB_PATH_TRIES : ep->conn.tries;
     uint64_t wait = FIRST_WAIT << MIN(tries, 8u);
     ep->deadline = clock_ns() + MIN(wait, IB_HELLO_LONGEST_WAIT);
@@ -156,10 +156,10 @@ void ib_hello_send(struct ib_endpoint *ep)
     struct ibv_ah *ah = get_address_handle(ep);
     struct ib_buffer *b = ud->sends < ud->depth && ah ? ib_buffer_get(&ib->ud_pool) : NULL;
     hello_watch_peer(ep);
-    if (!b && ah && ud->sends == 0) /* no buffer is under way that could be reused */
+    if (!b && ah && ud->sends == 0) /* no HELLO is in flight whose buffer could be reused */
         ib_fatal(ib, ep, "no handshake can be sent: %s", err_detail(MPI_ERR_NO_MEM));
     if (!b)
-        return; /* the timer sends the HELLO again */
+        return; /* ib_hello_repeat sends the HELLO later */
     b->rail = ep->primary;
     hello_fill(ep, (struct ib_hello *)(void *)b->data);
     struct ibv_sge piece = {

@@ -1,7 +1,7 @@
-/* path.c: the rails that a connection may take if a process or its peer has several. A connection has a primary rail at each end,
- * which carries its queue pairs and HELLOs. The process that opens chooses both; the other takes the rail on which the HELLO
- * arrived. If both open at once and choose differently, the second of the two follows the first, unless the path of the first
- * does not work.
+/* path.c: chooses the rails of a connection if a process or its peer has several. A connection has a primary
+ * rail at each end, which carries its queue pairs and HELLOs. The process that opens the connection chooses
+ * both; the peer uses the rail on which the HELLO arrived. If both open at once and choose differently, the
+ * first end (ib_endpoint_is_first) prevails, unless its path does not work.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "net/ib/connection/connection.h"
 #include "net/guest.h"
 
-#define STUBBORN 4 /* HELLOs of IB_PATH_TRIES in which the first end still insists on its own path */
+#define STUBBORN 4 /* first HELLOs of IB_PATH_TRIES during which the first end insists on its path */
 
 bool ib_endpoint_is_first(const struct ib_endpoint *ep)
 {
@@ -72,7 +72,6 @@ void ib_path_use_next(struct ib_endpoint *ep)
                         : pair_next_path(w->path, w->count, w->at, ib_rails_list_up(ep->ib), w->peer_up));
 }
 
-/* The peer does not answer, and its list of ports may be stale: all its ports may be up. */
 void ib_path_assume_up(struct ib_endpoint *ep)
 {
     ep->paths->peer_up = rails_all(ep->paths->peer_rails);
@@ -108,7 +107,7 @@ enum ib_path_verdict ib_path_match_hello(struct ib_endpoint *ep, uint8_t rail, c
             ib_rail_is_up(&ep->ib->rails[ep->primary]))
             return IB_PATH_REFUSED;
         w->next = (uint8_t)path;
-        /* In CONN_HALF frames may have arrived. The connection then breaks (conn.h), which processes them first. */
+        /* In CONN_HALF the connection breaks (conn.h): frames that may have arrived are processed first. */
         return ep->conn.state == CONN_ASKING && ep->traffic.state != TRAFFIC_FAILING ? IB_PATH_RESTART
                                                                                      : IB_PATH_ACCEPTED;
     default:

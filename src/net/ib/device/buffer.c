@@ -1,6 +1,6 @@
-/* buffer.c: registered memory in large chunks, cut into buffers. Chunks are shared mappings: after a fork
- * they stay where they are (no copy-on-write of memory that the adapter uses), and softib stores into them
- * directly. Memory is returned only at the end; buffers of a closed connection are reused for the next one.
+/* buffer.c: registered memory in large chunks, cut into buffers. Chunks are shared mappings: a fork does not
+ * copy them on write, so their pages stay in place for the adapter, and softib stores into them directly.
+ * Memory is returned only at the end; buffers of a closed connection are reused.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -23,7 +23,7 @@ static void chunk_unmap(struct ib *ib, struct ib_chunk *c)
     munmap(c->memory, c->size);
 }
 
-/* Registers the chunk with every adapter, since a connection may move to any adapter. */
+/* Registers the chunk with every adapter, because a connection may move to any adapter. */
 static int chunk_register(struct ib *ib, struct ib_chunk *c)
 {
     for (uint32_t i = 0; i < ib->nadapters; i++) {
@@ -60,7 +60,7 @@ static int chunk_map(struct ib *ib, struct ib_chunk *c)
     return rc;
 }
 
-/* Ensures room for one more entry in the table of chunks; false without memory. */
+/* Ensures that the table of chunks has room for one more entry; false if there is no memory. */
 static bool chunks_reserve_entry(struct ib *ib)
 {
     if (ib->nchunks < ib->chunks_room)
@@ -90,7 +90,7 @@ static int pool_extend(struct ib_pool *pool)
     counter_add(&buffer_bytes, c.size);
     ib->chunks[ib->nchunks++] = c;
     pool->total += (uint32_t)n;
-    for (size_t i = n; i-- > 0;) { /* the first is handed out first */
+    for (size_t i = n; i-- > 0;) { /* backwards, so that the first buffer is used first */
         struct ib_buffer *b = &c.buffers[i];
         b->data = (char *)c.memory + i * pool->size;
         for (uint32_t a = 0; a < IB_ADAPTERS_MAX; a++) {

@@ -1,5 +1,5 @@
-/* device.c: loads a verbs library, takes part in the job's choice of a network (network.h) and opens the port of this process on it.
- * With no active port anywhere, softib is the adapter.
+/* device.c: loads a verbs library, takes part in the job's choice of a network (network.h) and opens the port
+ * of this process on that network. If no node has an active port, softib is used.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/device/device.h"
@@ -87,13 +87,13 @@ static int report_no_usable_device(const char *path, const struct ib_device *d)
                    *list ? "that FISHPLATE_IB_DEVICES allows" : "there");
 }
 
-/* Loads the library and probes its ports; an error when none of them can be used. */
+/* Loads the library and checks its ports. Returns an error if none of them can be used. */
 static int device_probe_library(struct ib_device *d, const char *path)
 {
     int rc = verbs_load(path, &d->verbs);
     if (rc != 0)
         return rc;
-    d->verbs.fork_init(); /* must precede the first registration; an error changes nothing */
+    d->verbs.fork_init(); /* must precede the first registration; an error is harmless */
     rc = ib_survey(&d->verbs, &d->survey);
     for (uint32_t i = 0; i < d->survey.count && rc == 0; i++)
         if (choose_usable(&d->survey.ports[i]))
@@ -112,7 +112,7 @@ static int open_on_network(struct ib_device *d, const struct choose_network *net
     return open_port(d, &d->survey.ports[i]);
 }
 
-/* Opens softib, to which ib_network_agree has described the job's nodes. All ports of softib are on one fabric. */
+/* Opens softib. ib_network_agree has described the job's nodes to it. All its ports are on one fabric. */
 static int open_softib(struct ib_device *d, const char *path, uint32_t process)
 {
     struct choose_network network;
@@ -124,7 +124,7 @@ static int open_softib(struct ib_device *d, const char *path, uint32_t process)
     return open_on_network(d, &network, process);
 }
 
-/* Reads FISHPLATE_VERBS: the path of the library to load. *only: no other library may be used instead. */
+/* Derives the path of the library to load from FISHPLATE_VERBS. *only: use no other library. */
 static int select_verbs_library(const char *softib, const char **path, bool *only)
 {
     const char *choice = *verbs_choice.text ? verbs_choice.text : "auto";
@@ -257,7 +257,8 @@ int ib_device_open_port(const struct ib_device *home, const struct ib_device *be
     return rc;
 }
 
-/* Reads the port's address again. False: the port is now on another network than the one that peers pair rails by. */
+/* Reads the port's address again. False: the port is now on another network than that by which peers pair
+ * rails. */
 bool ib_device_refresh(struct ib_device *d, const struct ibv_port_attr *attr)
 {
     struct net_port now = *d->used;
@@ -289,8 +290,8 @@ void ib_device_close(struct ib_device *d)
     verbs_unload(&d->verbs);
 }
 
-/* Asks the provider whether it keeps the order. Providers of old Mellanox adapters do not report it but keep the
- * order, as softib does. */
+/* Queries the provider whether RDMA data appears in order. softib and providers of old Mellanox InfiniBand
+ * adapters preserve the order but cannot report it. */
 void ib_device_query_order(struct ib_device *d, struct ibv_qp *qp)
 {
     if (!d->query_last_byte)

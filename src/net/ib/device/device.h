@@ -1,5 +1,5 @@
-/* device.h: the adapters of this process and their ports, opened; registered memory, of the transport and of the user. Everything is
- * queried from the device; nothing is assumed.
+/* device.h: the open adapters and ports of this process; registered memory of the transport and of the user.
+ * All limits are queried from the device.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_DEVICE_H
@@ -28,14 +28,14 @@ struct ib_shared;
 
 #define IB_NAME_MAX     64
 #define IB_RAILS_MAX    8 /* rails of a process */
-#define IB_ADAPTERS_MAX 4 /* adapters of a process: a net_key has a key for each */
+#define IB_ADAPTERS_MAX 4 /* adapters of a process: a net_key has an rkey for each */
 
 /* The address of a port, sent at boot and in HELLO: fixed layout, little-endian. */
 struct ib_address {
     uint8_t gid[16];
     uint16_t lid;
     uint8_t mtu;          /* enum ibv_mtu */
-    uint8_t ethernet;     /* RoCE: the port is reached by GID, and has no LID */
+    uint8_t ethernet;     /* RoCE: the port has no LID and is addressed by GID */
     uint32_t ud_qpn : 24; /* queue pair that receives HELLOs */
     uint32_t rails : 8;   /* number of rails of the process */
     uint64_t subnet;      /* GID prefix on InfiniBand: ports in other subnets need a global route */
@@ -51,43 +51,44 @@ struct ib_device {
     char name[IB_NAME_MAX]; /* "mlx5_0 port 1": for messages */
     uint8_t port;
     uint8_t gid_index;
-    uint8_t path;  /* added to the port's LID, at both ends: one of several paths through the fabric (LMC) */
-    bool borrowed; /* context and protection domain belong to another port of the adapter */
+    uint8_t path;  /* LMC: offset added to the LID at both ends, which selects one of several paths */
+    bool borrowed; /* context and pd belong to another port of the adapter, and are not freed here */
     uint16_t pkey_index;
-    bool query_last_byte; /* last_byte_last must still be queried */
+    bool query_last_byte; /* last_byte_last is still unknown */
     bool last_byte_last;  /* RDMA data appears in memory with its last byte last */
     struct ib_address address;
     struct ib_survey survey; /* all ports of the library, with the reasons for and against each */
     struct net_port *used;   /* entry of this port in the survey */
 };
 
-/* Collective over all ranks of a job on several nodes. Opens the best active port. real: softib is accepted only if the user named it.
- * 0; or MPI_ERR_OTHER with a sentence that gives the reason (no error for a job on one node, which needs no port). */
+/* Opens the best active port. Collective over all ranks of a job on several nodes. real: softib is accepted
+ * only if the user requested it. 0; or MPI_ERR_OTHER with a message (no error for a job on one node). */
 int ib_device_open(struct ib_device *d, struct boot *boot, bool real);
 void ib_device_close(struct ib_device *d);
 
-/* One more port, which `home` has surveyed: of an adapter that is open already (`beside` is a port of it), or NULL. The
- * library stays that of `home`. 0, or an error with a sentence. */
+/* Opens one more port that the survey of `home` lists. beside: an open port of the same adapter, whose
+ * context is reused, or NULL. Uses the library of `home`. 0, or an error with a message. */
 int ib_device_open_port(const struct ib_device *home, const struct ib_device *beside, struct net_port *port,
                         uint8_t path, struct ib_device *out);
 
-/* Its port was down when it was opened and is active now: reads its address again. False: it is on another network. */
+/* Called when a port that was down when it was opened comes up: reads its address again. False: the port is
+ * on another network now. */
 bool ib_device_refresh(struct ib_device *d, const struct ibv_port_attr *attr);
 
-/* For users outside of a job on several nodes: the ports that the library of FISHPLATE_VERBS reports, and what would
- * be chosen here. 0, or an error with a text if there is nothing to show. */
+/* Lists the ports of the library that FISHPLATE_VERBS selects, and marks those that would be used here. For
+ * users, outside of a job on several nodes. 0, or an error with a message if there are no ports. */
 int ib_device_list(struct ib_survey *out);
 
-/* For a job on one node, which opens no adapter: warns of names in FISHPLATE_IB_DEVICES that no port here has. */
+/* For a job on one node, which opens no adapter: warns of FISHPLATE_IB_DEVICES that match no port here. */
 void ib_device_check_names(void);
 
-/* A device of the library by its name; NULL: there is none, or it cannot be opened. */
+/* Opens a device of the library by name; NULL: no such device, or it cannot be opened. */
 struct ibv_context *ib_device_open_named(const struct verbs *v, const char *name);
 
-/* Determines, once there is a queue pair to query, whether the last byte of a write arrives last. */
+/* Determines, by means of a queue pair, whether the adapter places the last byte of a write last. */
 void ib_device_query_order(struct ib_device *d, struct ibv_qp *qp);
 
-/* True if the adapter has atomic operations on its own and on peers' memory. */
+/* True if the adapter can execute atomic operations on its own and on peers' memory. */
 static inline bool ib_device_has_atomics(const struct ib_device *d)
 {
     return d->attr.atomic_cap != IBV_ATOMIC_NONE && d->attr.max_qp_rd_atom > 0 &&
@@ -115,7 +116,7 @@ struct ib_adapter {
     int cq_size, cq_used;
     uint32_t under_way; /* connections and stripes that use the completion queue; 0: polled rarely */
     uint8_t index;      /* index of the adapter's keys in a net_key */
-    _Atomic int gone;   /* the adapter was taken out: nothing of it works any more */
+    _Atomic int gone;   /* the adapter was removed: all operations on it fail */
 };
 
 static inline bool ib_adapter_is_gone(const struct ib_adapter *a)
@@ -132,7 +133,7 @@ struct ib_rail {
     struct counter *bytes, *stripes, *frames;
     double weight;         /* relative share in weighted striping */
     uint8_t index;         /* 0: primary rail of the process */
-    bool waiting;          /* the port has not been up yet, and its address may be unknown */
+    bool waiting;          /* the port has not been up since the start; its address may be unknown */
     _Atomic uint64_t down; /* when the port went down, in ns; 0: it is up */
 };
 
@@ -141,19 +142,19 @@ static inline bool ib_rail_is_up(const struct ib_rail *r)
     return atomic_load(&r->down) == 0;
 }
 
-/* Opens the ports beside ib->device, which is open, and one completion queue for each adapter. */
+/* Opens the further rails (ib->device is open), and one completion queue for each adapter. */
 int ib_rails_open(struct ib *ib, struct boot *boot);
-void ib_rails_check_waiting(struct ib *ib); /* uses ports that were down at the start and have come up */
+void ib_rails_check_waiting(struct ib *ib); /* uses ports that were down at the start and are up now */
 void ib_rails_close(struct ib *ib);         /* destroys the completion queues */
-void ib_rails_free(struct ib *ib);          /* closes the ports, after everything on them was destroyed */
+void ib_rails_free(struct ib *ib);          /* closes the ports; all queue pairs on them must be destroyed */
 
-/* Enlarges the completion queue, which must hold everything that can complete at once: it grows with the connections. */
+/* Enlarges the completion queue by `more` entries: it must hold all requests that can complete at once. */
 int ib_adapter_reserve_completions(struct ib_adapter *a, int more);
 
 uint32_t ib_rails_list_up(const struct ib *ib);
 uint32_t ib_rails_describe(const struct ib *ib, struct ib_rail_info *out); /* returns the number of rails */
 
-/* True if several rails lead to a peer with this address. Otherwise nothing is striped, and order holds. */
+/* True if several rails reach a peer with this address. Otherwise no transfer is striped. */
 bool ib_has_several_rails(const struct ib *ib, const struct ib_address *peer);
 
 /* ---- buffer.c: the transport's own registered memory, cut into buffers of a few sizes ---- */
@@ -165,7 +166,7 @@ struct ib_chunk {
     struct ib_buffer *buffers;
 };
 
-/* A buffer: its descriptor lies apart from its bytes, which the adapter writes. */
+/* A buffer. The adapter never writes the descriptor, only `data`. */
 struct ib_buffer {
     char *data;
     struct ib_buffer *next;   /* next free buffer of the pool */
@@ -199,7 +200,7 @@ int ib_memory_register(struct transport *t, const void *address, size_t len, str
 int ib_memory_register_piece(struct transport *t, const void *address, size_t len, struct net_mem *mem,
                              struct net_key *key);
 void ib_memory_release(struct transport *t, struct net_mem *mem);
-/* Deregisters memory that was freed. Called now and then, so that freed memory does not stay allocated. */
+/* Deregisters freed memory, which stays allocated while it is registered. Called from time to time. */
 void ib_memory_sweep(struct ib *ib);
 bool ib_memory_is_registered(const struct ib *ib, uint64_t address, size_t len,
                              const struct net_key *key); /* under this key, and not released since */
@@ -214,7 +215,7 @@ static inline uint32_t ib_lkey(const struct net_mem *mem, unsigned adapter)
     return ((const struct ib_region *)((const struct regcache_entry *)mem->handle)->handle)->lkey[adapter];
 }
 
-/* The owner's adapters in their order, two to a word. */
+/* The rkeys of a net_key, two in each word, in the order of the owner's adapters. */
 static inline uint32_t ib_rkey(const struct net_key *key, unsigned adapter)
 {
     return (uint32_t)(key->word[adapter / 2] >> (adapter % 2 ? 32 : 0));
@@ -222,7 +223,7 @@ static inline uint32_t ib_rkey(const struct net_key *key, unsigned adapter)
 
 /* ---- fatal.c ---- */
 
-/* Ends the job with a sentence that names the peer, the device and the failure. ep NULL: the failure is local. */
+/* Ends the job with a message that names peer, device and failure. ep NULL: the failure is local. */
 _Noreturn void ib_fatal(struct ib *ib, const struct ib_endpoint *ep, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 #endif

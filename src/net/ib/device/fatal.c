@@ -1,4 +1,4 @@
-/* fatal.c: ends the job with a sentence that names the peer, the device and the failure.
+/* fatal.c: ends the job with a message that names the peer, the device and the failure.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
@@ -33,7 +33,7 @@ void ib_fatal(struct ib *ib, const struct ib_endpoint *ep, const char *fmt, ...)
         snprintf(sentence, sizeof(sentence), "%s", text);
     else
         snprintf(sentence, sizeof(sentence), "%s: %s", ib->device.name, text);
-    if (!ep && ib->base.net->lost) { /* the failure concerns only this rank: the other ranks go on */
+    if (!ep && ib->base.net->lost) { /* the failure concerns only this rank */
         log_error("%s. This rank ends, the others go on (-enable-recovery)", sentence);
         _exit(1);
     }

@@ -18,8 +18,8 @@ static COUNTER(peers, "reg_gpu_peermem", "Registrations of GPU memory by ibv_reg
 static COUNTER(refusals, "reg_gpu_refused",
                "Registrations of GPU memory that were refused; such messages move through host memory.");
 
-/* Registers the part of an allocation of GPU memory that lies in these pages: other allocations may share
- * the first and the last page. NULL: neither the GPU library nor the adapter supports it. */
+/* Registers the part of an allocation of GPU memory that lies in these pages: the first and the last page may
+ * also contain other allocations. NULL: neither the GPU library nor the adapter can register GPU memory. */
 static struct ibv_mr *register_device_memory(const struct ib_device *d, const struct gpu_range *allocation,
                                              uintptr_t pages, size_t pages_len)
 {
@@ -121,7 +121,7 @@ static struct net_key region_key(const struct ib_region *r)
         {r->rkey[0] | (uint64_t)r->rkey[1] << 32, r->rkey[2] | (uint64_t)r->rkey[3] << 32}};
 }
 
-/* alone: as for regcache_get. */
+/* alone: see regcache_get. */
 static int memory_get_entry(struct transport *t, const void *address, size_t len, bool alone,
                             struct net_mem *mem, struct net_key *key)
 {
@@ -142,25 +142,26 @@ static void drop_allocation(struct ib *ib, struct ib_allocation *a)
     a->size = 0;
 }
 
-/* The GPU library may free memory, and use its addresses again, without unmapping them: no memory hook
- * reports that. `allocations` therefore lists all GPU memory that has registrations. 0, or an error class:
- * device memory that cannot be registered. */
+/* The GPU library may free memory and reuse its addresses without unmapping them, so that no memory hook
+ * reports the release. `allocations` therefore lists the GPU memory that has registrations. Returns 0, or
+ * MPI_ERR_BUFFER if the memory cannot be registered. */
 static int check_allocation(struct ib *ib, const void *address, size_t len, struct gpu_range *range)
 {
     if (ib->gpu_refused || gpu_find_range(address, range) != 0 ||
         len > range->size - ((uintptr_t)address - range->start) || gpu_synchronize_copies(address) != 0)
         return MPI_ERR_BUFFER;
     struct ib_allocation *listed =
-        &ib->allocations[range->id % IB_ALLOCATIONS]; /* ids are numbers in sequence */
+        &ib->allocations[range->id % IB_ALLOCATIONS]; /* ids are consecutive numbers */
     if (listed->start != range->start || listed->id != range->id) {
         drop_allocation(ib, listed);
-        regcache_invalidate(ib->regcache, range->start, range->size); /* of memory that was here before */
+        regcache_invalidate(ib->regcache, range->start, range->size); /* stale registrations */
     }
     *listed = (struct ib_allocation){.start = range->start, .size = range->size, .id = range->id};
     return 0;
 }
 
-/* Drops the registrations of one allocation if the program has freed it: they keep its memory allocated. */
+/* Drops the registrations of one listed allocation if the program has freed it: the registrations keep the
+ * memory allocated. Each call checks the next allocation. */
 static void check_next_allocation(struct ib *ib)
 {
     struct gpu_range range;
@@ -187,7 +188,7 @@ int ib_memory_register(struct transport *t, const void *address, size_t len, str
     ib_of(t)->registering = &range;
     rc = memory_get_entry(t, address, len, true, mem, key);
     ib_of(t)->registering = NULL;
-    /* Memory of pools, which has no context, may be refused where other memory is not. */
+    /* CUDA memory pools, which have no context, may be refused although other GPU memory is accepted. */
     ib_of(t)->gpu_refused |= rc == MPI_ERR_BUFFER && range.context;
     return rc;
 }

@@ -1,5 +1,5 @@
-/* near.c: see near.h. The distance of two devices is the number of PCI bridges between them: both are folders of sysfs, a device inside
- * the bridge that it is behind.
+/* near.c: see near.h. The distance of two devices is the number of PCI bridges between them. In sysfs both
+ * are folders, and the folder of a device lies in the folder of its bridge.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/device/near.h"
@@ -19,7 +19,7 @@ static uint32_t count_folders(const char *path)
     return n;
 }
 
-/* UINT32_MAX: one of the paths does not exist. */
+/* Returns the number of folders that the two paths do not share; UINT32_MAX if a path does not exist. */
 static uint32_t measure_distance(const char *gpu_path, const char *adapter_path)
 {
     char gpu[PATH_MAX], adapter[PATH_MAX];

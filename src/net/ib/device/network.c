@@ -1,5 +1,5 @@
-/* network.c: the exchange behind ib_network_agree; see agree.h. It takes two fences, and only rank 0 reads what every
- * node published.
+/* network.c: the exchange of offers for ib_network_agree; see network.h. It takes two fences, and only rank 0
+ * reads the offers of all nodes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/device/network.h"
@@ -13,7 +13,7 @@
 #include "boot/boot.h"
 #include "boot/softib.h"
 
-/* The published form of an offer. */
+/* The published form of an offer begins with this header; the ports follow. */
 struct offer_head {
     uint32_t port_size, count, softib;
 };
@@ -77,7 +77,7 @@ static void log_decision(const struct decision *d)
              d->network.rate / 1000.0);
 }
 
-/* Rank 0. */
+/* Chooses the network. Called by rank 0. */
 static void network_decide(struct boot *b, struct decision *d)
 {
     struct choose_node *nodes = calloc(b->nnodes, sizeof(*nodes));

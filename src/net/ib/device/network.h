@@ -9,23 +9,23 @@
 
 struct boot;
 
-/* The ports that a node offers. */
+/* The ports that this rank's node offers. */
 struct ib_offer {
     const struct net_port *ports;
     uint32_t count;
-    bool softib;   /* the user requested softib by name; then there are no ports yet */
-    bool fallback; /* where no node has a port, softib will do */
+    bool softib;   /* the user requested softib by name; its ports are not known yet */
+    bool fallback; /* softib may be used if no node has a usable port */
 };
 
 enum ib_agreed {
-    IB_AGREED_PORTS,  /* on a network of the ports offered */
+    IB_AGREED_PORTS,  /* the job uses a network of the offered ports */
     IB_AGREED_SOFTIB, /* all ranks requested softib */
     IB_AGREED_NOTHING /* no node has a port that can be used */
 };
 
-/* Collective over all ranks. 0; or MPI_ERR_OTHER with a sentence when the nodes have nothing in common. `why` is
- * the reason why this rank offers no port, or "". When softib is to be used, its library may be loaded afterwards: the nodes
- * have been described to it. */
+/* Agrees on one network. Collective over all ranks. 0; or MPI_ERR_OTHER with a message if the nodes have no
+ * network in common. `why`: the reason why this rank offers no port, or "". If softib is to be
+ * used, this call describes the job's nodes in its environment, so its library must be loaded afterwards. */
 int ib_network_agree(struct boot *b, const struct ib_offer *mine, const char *why, enum ib_agreed *out,
                      struct choose_network *network);
 

@@ -118,7 +118,7 @@ static struct ib_adapter *find_adapter(struct ib *ib, const struct net_port *p)
     return NULL;
 }
 
-/* Opens a further rail. A rail that cannot be opened is omitted, since the primary rail is sufficient. */
+/* Opens a further rail. A rail that cannot be opened is omitted: the primary rail suffices. */
 static void open_additional_rail(struct ib *ib, struct net_port *p, uint8_t path)
 {
     bool up = choose_usable(p);
@@ -155,7 +155,7 @@ static void rails_open_paths(struct ib *ib, struct ib_device *d)
         open_additional_rail(ib, d->used, (uint8_t)k);
 }
 
-/* FISHPLATE_IB_WEIGHTS: in the order of the survey. */
+/* Reads FISHPLATE_IB_WEIGHTS, whose order is that of the ports in the survey. */
 static int read_weights(struct ib *ib)
 {
     const char *at = weights.text;
@@ -182,7 +182,7 @@ static int read_weights(struct ib *ib)
                : 0;
 }
 
-/* Opens the only rail for XRC: initiators and targets have one rail. */
+/* Explains in the log that XRC uses only one rail: initiators and targets cannot use several. */
 static void open_xrc_rail(struct ib *ib, const struct boot *boot)
 {
     const struct net_port *used = ib->device.used;
@@ -254,7 +254,7 @@ void ib_rails_check_waiting(struct ib *ib)
         r->weight = MAX(r->device->used->rate, 1u);
         log_warn("%s has come up; messages use it too", r->device->name);
         atomic_store(&r->down, 0);
-        atomic_store(&ib->ports, 1); /* peers are notified */
+        atomic_store(&ib->ports, 1); /* makes poll send the list of ports to the peers */
         atomic_store(&ib->attention, 1);
     }
 }
@@ -271,8 +271,8 @@ void ib_rails_close(struct ib *ib)
     ib->nadapters = 0;
 }
 
-/* Called after everything that was registered or created on the rails. Ports that share another port's adapter are
- * closed first. */
+/* Called after everything that was registered or created on the rails was destroyed. Ports that share another
+ * port's adapter are freed first. */
 void ib_rails_free(struct ib *ib)
 {
     for (uint32_t i = ib->nrails; i-- > 1;)

@@ -1,5 +1,5 @@
-/* survey.c: queries the adapters and the kernel about every port; see survey.h. The kernel's part comes from
- * sysfs, where softib has no entries.
+/* survey.c: queries verbs and the kernel about every adapter and port; see survey.h. The data of the kernel
+ * is read from sysfs, in which softib has no entries.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/device/survey.h"
@@ -43,7 +43,7 @@ bool ib_survey_names_are_typed(void)
 
 /* ---- from sysfs ---- */
 
-/* The first line of a file in the device's sysfs folder; "" if there is none. */
+/* Reads the first line of a file in the device's sysfs folder; "" if there is none. */
 static void read_line(const char *device, const char *file, char *out, size_t size)
 {
     char path[PATH_MAX];
@@ -58,7 +58,7 @@ static void read_line(const char *device, const char *file, char *out, size_t si
     fclose(in);
 }
 
-/* True if this process may run on a processor near the adapter, or if that is unknown. */
+/* True if this process may run on a processor close to the adapter, or if the location is unknown. */
 static bool is_near_processor(const char *device)
 {
     char list[1024];
@@ -81,7 +81,7 @@ static bool is_near_processor(const char *device)
     return false;
 }
 
-/* True for a device without hardware: sysfs lists it among the virtual ones. */
+/* True for a device without hardware, which sysfs lists under /devices/virtual. */
 static bool is_virtual(const char *device)
 {
     char path[PATH_MAX], real[PATH_MAX];
@@ -89,7 +89,7 @@ static bool is_virtual(const char *device)
     return realpath(path, real) && strstr(real, "/devices/virtual/");
 }
 
-/* The kind of wire in softib's fabric description: the last wire= counts; the default is shared memory. */
+/* Derives the kind of wire from SOFTIB_FABRIC: the last wire= counts; the default is shared memory. */
 static enum net_made softib_wire_kind(void)
 {
     const char *fabric = env_get(ENV_SOFTIB_FABRIC), *at = fabric;
@@ -121,8 +121,8 @@ static bool gid_is_v2(const char *device, int port, int index)
     return strstr(type, "v2") != NULL;
 }
 
-/* Chooses the GID on RoCE: version 2 is routable and expected by switches; an IPv4 address is what administrators
- * configure. */
+/* Chooses the GID index. On RoCE, version 2 (routable) is preferred, then an IPv4 address, which
+ * administrators usually configure. */
 static int choose_gid(const struct verbs *v, struct ibv_context *context, const struct net_port *p,
                       int entries)
 {
@@ -150,7 +150,7 @@ static unsigned prefix_length(uint32_t mask)
     return mask ? 32u - (unsigned)__builtin_ctz(mask) : 0;
 }
 
-/* The network of an IPv4 address of this machine: its number and the length of its prefix; 0 when unknown. */
+/* Returns the network of a local IPv4 address: prefix length << 32 | network number; 0 if unknown. */
 static uint64_t ipv4_network_id(const uint8_t *address)
 {
     struct ifaddrs *list;
@@ -221,7 +221,7 @@ static int survey_grow(struct ib_survey *s, uint32_t n)
     return 0;
 }
 
-/* Notes a device without ports, which is useful only as the wires of a barrier network. */
+/* Adds a device without ports to the survey if it is a barrier network. */
 static int add_wires_device(const struct verbs *v, struct ibv_context *context, struct ib_survey *s)
 {
     if (!v->wires.hosts || v->wires.hosts(context) <= 0)
@@ -244,7 +244,7 @@ static int add_device_ports(const struct verbs *v, struct ibv_device *device, st
 {
     struct ibv_context *context = v->open_device(device);
     struct ibv_device_attr attr;
-    if (!context) /* ignored if this user may not open it, but not if the process has no descriptors left */
+    if (!context) /* a device that this user may not open is ignored; a lack of descriptors is an error */
         return errno == EMFILE || errno == ENFILE ? err_set(MPI_ERR_OTHER, "%s cannot be opened: %s",
                                                             v->get_device_name(device), err_reason(errno))
                                                   : 0;

@@ -1,4 +1,4 @@
-/* verbs.c: finds and loads a libibverbs.
+/* verbs.c: finds and loads a verbs library.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/device/verbs.h"
@@ -13,7 +13,8 @@
 #include "base/util.h"
 #include "boot/launch_env.h"
 
-/* Finds all functions of a group, whose pointers stand in this order from `first` on, or sets all to NULL. */
+/* Finds all functions of a group and stores them in consecutive pointers from `first` on. If one is missing,
+ * sets all to NULL. */
 static void find_all_symbols(void *library, void *first, const char *const *names, size_t count)
 {
     void **function = first;
@@ -67,8 +68,7 @@ void verbs_unload(struct verbs *v)
     v->library = NULL;
 }
 
-/* In a build folder and in an installation softib's library lies in a folder of its own, so that nobody gets
- * it by accident. */
+/* softib's library is always in a separate folder, so that no program loads it by accident. */
 static const char *const beside[] = {"softib/libibverbs.so.1", "../softib/libibverbs.so.1",
                                      "../lib/softib/libibverbs.so.1", "fishplate/softib/libibverbs.so.1"};
 

@@ -9,7 +9,7 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 
-/* The header replaces these by inline functions that call the symbol. */
+/* verbs.h of rdma-core replaces these functions by macros. */
 #undef ibv_get_device_list
 #undef ibv_query_port
 #undef ibv_reg_mr
@@ -50,7 +50,8 @@
     F(const char *, event_type_str, (enum ibv_event_type))                                             \
     F(int, fork_init, (void))
 
-/* Barriers in the switch, if the verbs library has them: all pointers are set, or none. verbs.c has the names in this order. */
+/* Barriers in the switch, if the verbs library has them. All pointers are set, or none. verbs.c lists the
+ * symbols in this order. */
 struct verbs_barrier {
     int (*get_id)(uint32_t *id);
     void *(*join)(uint32_t id);
@@ -60,7 +61,8 @@ struct verbs_barrier {
     int (*free)(uint32_t id);
 };
 
-/* A device that has no ports but the wires of a barrier network: likewise. hosts: its capability, more than 0. */
+/* Barrier networks: devices without ports that only perform barriers. All pointers are set, or none. hosts():
+ * capacity of the network in hosts; 0 or less: the device has no barrier network. */
 struct verbs_wires {
     int (*hosts)(struct ibv_context *device);
     int (*take)(struct ibv_context *device, uint32_t *job);
@@ -73,22 +75,22 @@ struct verbs_wires {
 
 struct verbs {
     void *library;
-    bool softib; /* ours: nothing outside this machine or beyond the network wire is behind it */
+    bool softib; /* the library is softib, this project's software adapter */
 #define VERBS_MEMBER(result, name, args) result(*name) args;
     VERBS_FUNCTIONS(VERBS_MEMBER)
 #undef VERBS_MEMBER
-    struct verbs_barrier barrier; /* in the switch */
+    struct verbs_barrier barrier; /* performed by the switch */
     struct verbs_wires wires;
-    /* Newer than the rest: NULL when the library is older. */
+    /* Newer functions: NULL if the library is older. */
     struct ibv_mr *(*reg_dmabuf_mr)(struct ibv_pd *, uint64_t, size_t, uint64_t, int, int);
     int (*query_qp_data_in_order)(struct ibv_qp *, enum ibv_wr_opcode, uint32_t);
 };
 
-/* Loads the library at this path. Returns 0, or MPI_ERR_OTHER with a sentence. */
+/* Loads the library at this path. Returns 0, or MPI_ERR_OTHER with a message. */
 int verbs_load(const char *path, struct verbs *out);
 void verbs_unload(struct verbs *v);
 
-/* The path of softib's library: from mpiexec, or in the folder of this library; "" when there is none. */
+/* Returns the path of softib's library, from mpiexec or next to this library; "" if there is none. */
 void verbs_softib_path(char *out, size_t size);
 
 #endif

@@ -1,6 +1,7 @@
-/* death.c: closes connections to processes that have died, in a job that continues without them. The launcher decides which
- * process is dead and notifies every rank. If an adapter reports first that a peer is unreachable, this process reports the
- * peer to the launcher, which ends the peer if it still runs: all ranks learn the same.
+/* death.c: closes connections to processes that have died, in a job that continues without them. The launcher
+ * decides which process is dead and notifies every rank, so that all ranks agree. If an adapter first reports
+ * that a peer is unreachable, this process reports the peer to the launcher, which ends the peer if it still
+ * runs.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/channel/channel.h"
@@ -17,7 +18,7 @@
 #include "net/ib/device/device.h"
 #include "net/ib/device/survey.h"
 
-/* The operations of all transfers that have not ended. */
+/* Lists the operations of all transfers in the send queues of a connection. */
 static struct net_op **collect_pending_ops(const struct ib_endpoint *ep, uint32_t *count)
 {
     struct net_op **ops = malloc((ep->ops + 1) * sizeof(struct net_op *));
@@ -32,8 +33,8 @@ static struct net_op **collect_pending_ops(const struct ib_endpoint *ep, uint32_
     return ops;
 }
 
-/* Called when a peer is lost: destroys its queue pairs, so that nothing of the peer can access memory of this process
- * any more. */
+/* Called when a peer is lost: destroys its queue pairs, so that no late request of the peer accesses local
+ * memory. */
 void ib_peer_lost(struct transport *t, struct peer *peer)
 {
     struct ib_endpoint *ep = peer->endpoint;
@@ -41,7 +42,7 @@ void ib_peer_lost(struct transport *t, struct peer *peer)
     uint32_t count;
     if (ib->allot)
         ib->allot->forget_peer(ep);
-    ib_stripes_fail(ep); /* before the lanes of their stripes are processed */
+    ib_stripes_fail(ep); /* must precede the completion of the stripes' operations below */
     struct net_op **ops = collect_pending_ops(ep, &count);
     ib_endpoint_drop(ep);
     ib_resend_free(ep, err_set(MPIX_ERR_PROC_FAILED, "the peer process has died"));
@@ -50,8 +51,8 @@ void ib_peer_lost(struct transport *t, struct peer *peer)
     free(ops);
 }
 
-/* True if no port is up. The port's event may arrive later than the adapter's error, so the port's state is queried
- * too. */
+/* True if no port is up. The adapter may report an error before the event of the port, so the state of each
+ * port is queried too. */
 static bool no_port_up(const struct ib *ib)
 {
     for (uint32_t i = 0; i < ib->nrails; i++) {
@@ -70,7 +71,7 @@ bool ib_peer_suspect(struct ib_endpoint *ep)
     struct net *net = ep->ib->base.net;
     if (!net->lost)
         return false;
-    if (no_port_up(ep->ib)) /* this process cannot be reached, not the peer */
+    if (no_port_up(ep->ib)) /* this process, not the peer, is unreachable */
         ib_fatal(ep->ib, NULL, "%s is down%s; check the cable and the switch", ep->ib->device.name,
                  ep->ib->nrails > 1 ? ", and so are all other ports" : "");
     if (!ep->suspected && !net_is_lost(net, ep->peer->rank)) {

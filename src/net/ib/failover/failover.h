@@ -1,6 +1,7 @@
-/* failover.h: a connection whose queue pairs fail is opened again, over another rail or the same one, and nothing is lost, doubled
- * or out of order; docs/failover.md states the guarantees, states and messages. reopen.c decides when, resend.c repeats what did
- * not arrive, migrate.c lets the adapter change the path, death.c ends connections to processes that died.
+/* failover.h: a connection whose queue pairs fail is reopened, over another rail or the same one, without
+ * loss, duplicates or reordering; docs/failover.md states the guarantees, states and messages. reopen.c
+ * decides when to reopen, resend.c repeats undelivered messages, migrate.c lets the adapter change the path,
+ * death.c ends connections to processes that died.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_FAILOVER_H
@@ -10,20 +11,20 @@
 
 /* reopen.c */
 bool ib_failover_start(struct ib_endpoint *ep,
-                       const char *why);         /* false: the connection cannot be opened again */
-void ib_failover_reopen_all(struct ib *ib);      /* all connections that have failed */
-void ib_failover_finish(struct ib_endpoint *ep); /* after the connection was opened again */
+                       const char *why);         /* false: the connection cannot be reopened */
+void ib_failover_reopen_all(struct ib *ib);      /* reopens all failed connections */
+void ib_failover_finish(struct ib_endpoint *ep); /* called when the connection is open again */
 void ib_failover_check_ports(struct ib *ib, bool rested);
 void ib_failover_check_patience(struct ib *ib);
 void ib_failover_send_failed(struct ib_lane *lane, const struct ibv_wc *wc);
 
 /* resend.c */
-void ib_resend_collect(struct ib_endpoint *ep); /* before the queue pairs are destroyed */
+void ib_resend_collect(struct ib_endpoint *ep); /* called before the queue pairs are destroyed */
 void ib_resend_collect_lane(struct ib_lane *lane);
 void ib_resend_acknowledge(struct ib_endpoint *ep,
-                           uint16_t expected); /* all messages before `expected` arrived */
+                           uint16_t expected); /* all messages before `expected` have arrived */
 void ib_resend_continue(
-    struct ib_endpoint *ep); /* sends the recorded messages, then waiting control messages */
+    struct ib_endpoint *ep); /* sends recorded transfers and messages, then pending control messages */
 void ib_resend_free(struct ib_endpoint *ep,
                     int status); /* ends recorded transfers with `status`; 0: silently */
 size_t ib_resend_fill_write(struct ib_endpoint *ep, void *body);
@@ -38,7 +39,7 @@ void ib_migration_find_alternate(struct ib *ib);
 void ib_migration_arm(struct ib_lane *lane);
 void ib_migration_count_event(struct ib *ib, struct ib_lane *lane); /* called by the event thread */
 void ib_migration_check(struct ib *ib,
-                        bool rested); /* rested: queue pairs may move back to their first path */
+                        bool rested); /* rested: queue pairs may migrate back to their first path */
 
 /* death.c */
 void ib_peer_lost(struct transport *t, struct peer *peer); /* the launcher reports that the peer has died */

@@ -1,10 +1,11 @@
-/* migrate.c: automatic path migration [InfiniBand 17.2.8]. If the adapter of the primary rail has a second port, or its port a second
- * path, each connection has an alternate path: the adapter moves the connection there, with all requests under way, when the first
- * path fails. This library sends nothing again, and nothing is lost: credits, rings and order stay.
+/* migrate.c: automatic path migration [InfiniBand 17.2.8]. If the adapter of the primary rail has a second
+ * port, or its port a second path, each connection has an alternate path: when the first path fails, the
+ * adapter moves the connection, with all its outstanding requests, to the alternate path. This library
+ * repeats nothing; credits, rings and order are unaffected.
  *
- * Both ends load the path; it is armed once the adapters have seen that of each other. A process whose own port goes down does
- * not wait until its adapter gives up, and moves back when the port is up again. Events come in another thread;
- * ib_migration_check handles them.
+ * Both ends load the alternate path; it is armed when the adapters have exchanged their migration states. If
+ * a port of this process goes down, the process requests migration at once, and moves back when the port is
+ * up again. The event thread counts migrations; ib_migration_check handles them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -20,8 +21,8 @@
 static COUNTER(migrated, "ib_paths_migrated",
                "Times a connection moved to its alternate path or back (automatic path migration).");
 
-/* Chooses the alternate path: another rail on the primary rail's adapter, another port before another path. RoCE has
- * no alternate paths. */
+/* Chooses the alternate path: another rail on the primary rail's adapter, preferably on another port. RoCE
+ * has no alternate paths. */
 void ib_migration_find_alternate(struct ib *ib)
 {
     for (uint32_t i = 1; i < ib->nrails; i++) {
@@ -42,7 +43,7 @@ static bool has_alternate(const struct ib_endpoint *ep)
            (ep->ib->alternate || ep->alternate.lid != ep->address.lid);
 }
 
-/* Loads the alternate path, if the adapter supports path migration. */
+/* Loads the alternate path; without effect if the adapter does not support path migration. */
 void ib_migration_arm(struct ib_lane *lane)
 {
     struct ib_endpoint *ep = lane->endpoint;
@@ -61,7 +62,8 @@ void ib_migration_arm(struct ib_lane *lane)
     lane->path.armed = ib->device.verbs.modify_qp(lane->qp, &a, IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE) == 0;
 }
 
-/* Requests migration. While the path is not armed at both ends that has no effect; the path must then be loaded again. */
+/* Requests migration. The request has no effect unless the path is armed at both ends; the path must be
+ * loaded again afterwards. */
 static void lane_migrate(struct ib_lane *lane)
 {
     struct ibv_qp_attr a = {.path_mig_state = IBV_MIG_MIGRATED};
@@ -94,9 +96,8 @@ static void lane_check_migration(struct ib_lane *lane, bool rested)
     bool back = rested && primary_up && lane->path.moved && lane->path.left_first;
     if (lane->path.armed && (leave || back))
         lane_migrate(lane);
-    else if (
-        primary_up && other_up &&
-        rested) /* not at once: packets that the peer sent before it migrated could trigger the new path */
+    else if (primary_up && other_up &&
+             rested) /* not at once: late packets of the peer's old path could trigger a migration */
         ib_migration_arm(lane);
 }
 

@@ -1,5 +1,5 @@
-/* reopen.c: decides that a connection has failed, and when it is opened again: at once over another rail, or over the same one when
- * its port comes up; the job ends if neither happens in time. docs/failover.md has the whole.
+/* reopen.c: detects that a connection has failed, and reopens it: at once over another rail, or over the same
+ * rail when its port comes up. The job ends if neither happens in time. See docs/failover.md.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -25,8 +25,8 @@ static COUNTER(moves, "ib_connections_moved",
 
 #define FAILED_ATTEMPTS_MAX 16
 
-/* Counts an attempt that failed before anything could be sent. After several in a row the path is not the cause, and the job
- * ends. */
+/* Counts attempts that failed before anything could be sent. After FAILED_ATTEMPTS_MAX consecutive ones the
+ * path is not the cause, and the job ends. */
 static void count_failed_attempt(struct ib_endpoint *ep, const char *why)
 {
     bool sent = false;
@@ -68,15 +68,15 @@ static bool has_only_credit_messages(const struct ib_endpoint *ep)
     return true;
 }
 
-/* True for errors that a new connection would not remove. With XRC an invalid request may be one to the receive queue
- * of a process that has died. */
+/* True for errors that a new connection would not fix. With XRC, IBV_WC_REM_INV_REQ_ERR may mean that the
+ * process of the receive queue has died. */
 static bool status_is_permanent(const struct ib *ib, enum ibv_wc_status s)
 {
     return s == IBV_WC_LOC_LEN_ERR || s == IBV_WC_LOC_PROT_ERR || (s == IBV_WC_REM_INV_REQ_ERR && !ib->xrc) ||
            s == IBV_WC_REM_ACCESS_ERR || s == IBV_WC_LOC_QP_OP_ERR;
 }
 
-/* Called for the first send of a connection that fails; those before it succeeded. */
+/* Handles the first failed send of a queue pair; all sends before it succeeded. */
 void ib_failover_send_failed(struct ib_lane *lane, const struct ibv_wc *wc)
 {
     struct ib_endpoint *ep = lane->endpoint;
@@ -88,13 +88,13 @@ void ib_failover_send_failed(struct ib_lane *lane, const struct ibv_wc *wc)
     if (((place - lane->tail) & 0xffffff) != 0)
         ib_lane_retire_sends(lane, place - 1);
     const bool ended = leave_permits_failure(&ep->leave, ib_lane_has_only_credits(lane), ep->paths != NULL);
-    if (lane->index >= IB_LANES) { /* the other rails go on */
+    if (lane->index >= IB_LANES) { /* the other rails are not affected */
         if (!(ended && !lane->bare) &&
             !lane->given_up) /* ib_lane_set_error was called: its caller drops the pair after all frames were processed */
             ib_pair_report_failure(lane, ib->device.verbs.wc_status_str(wc->status));
         return;
     }
-    /* The peer has closed already; or it has not received AGREE, and its next probe (poll.c) fails. */
+    /* The peer has closed the connection; or AGREE was lost, and the peer's next probe (poll.c) fails. */
     if (ep->conn.state == CONN_AGREED && (!ep->paths || has_only_credit_messages(ep))) {
         ib_endpoint_perform_actions(ep, conn_peer_disconnected(&ep->conn));
         return;
@@ -114,7 +114,7 @@ void ib_failover_send_failed(struct ib_lane *lane, const struct ibv_wc *wc)
     ib_endpoint_perform_actions(ep, conn_peer_died(&ep->conn));
 }
 
-/* Processes everything that has arrived; nothing arrives any more. */
+/* Processes all messages that have arrived. Sets the queue pairs to the error state: no more arrive. */
 static void process_arrived_messages(struct ib_endpoint *ep)
 {
     for (uint32_t k = 0; k < ep->ib->lanes; k++)
@@ -130,7 +130,7 @@ static void endpoint_change_rail(struct ib_endpoint *ep)
     process_arrived_messages(ep);
     traffic_reset(&ep->traffic);
     if (!ep->peer || ep->conn.state == CONN_IDLE || ep->conn.state == CONN_FAILED) {
-        ep->failed_since = 0; /* a message that had arrived closed the connection */
+        ep->failed_since = 0; /* an arrived message has closed the connection */
         return;
     }
     if (ep->failed_since == 0 &&
@@ -147,7 +147,7 @@ void ib_failover_reopen_all(struct ib *ib)
             endpoint_change_rail(ib->endpoints[i]);
 }
 
-/* True if the adapter moves the connection by itself (migrate.c). */
+/* True if the adapter can move the connection to another path (migrate.c). */
 static bool endpoint_can_migrate(const struct ib_endpoint *ep)
 {
     const struct ib_rail *other = ep->ib->alternate;
@@ -156,8 +156,8 @@ static bool endpoint_can_migrate(const struct ib_endpoint *ep)
            (lane->path.armed || lane->path.moving || lane->path.moved);
 }
 
-/* Checks the ports. Connections of a port that went down need not wait until the adapter gives up; a port that has
- * been up again for a while gets its connections back. */
+/* Checks the ports. Connections of a port that went down fail at once, before the adapter's retries end;
+ * connections return to a port that has been up again for a while (rested). */
 void ib_failover_check_ports(struct ib *ib, bool rested)
 {
     uint32_t up = ib_rails_list_up(ib);
@@ -181,7 +181,7 @@ void ib_failover_check_ports(struct ib *ib, bool rested)
 void ib_failover_finish(struct ib_endpoint *ep)
 {
     if (ep->failed_since == 0 ||
-        ep->traffic.state == TRAFFIC_FAILING) /* the new connection is about to be dropped */
+        ep->traffic.state == TRAFFIC_FAILING) /* the new connection is about to be destroyed */
         return;
     counter_add(&moves, 1);
     log_info("the connection to rank %u is open again, over %s, after %.0f ms", ep->peer->rank,
@@ -189,7 +189,7 @@ void ib_failover_finish(struct ib_endpoint *ep)
     ep->failed_since = 0;
 }
 
-/* Ends the job with a sentence when this process has no usable port for too long. */
+/* Ends the job if this process has had no usable port for FISHPLATE_IB_RAIL_PATIENCE seconds. */
 static void check_usable_ports(struct ib *ib, uint64_t now)
 {
     uint64_t since = 0;
@@ -204,7 +204,7 @@ static void check_usable_ports(struct ib *ib, uint64_t now)
                  ib->device.name, (int)patience.value, ib->nrails > 1 ? ", and so have all other ports" : "");
 }
 
-/* Extends the time limit by the time in which this process was stopped and could not have seen the port come back. */
+/* Extends the time limits if this process was stopped (two pulses missed) and could not see ports come up. */
 static void patience_extend_deadline(struct ib *ib, uint64_t now)
 {
     uint64_t gap = now - ib->pulsed, most = 2 * IB_PULSE * UINT64_C(1000000);
@@ -214,7 +214,7 @@ static void patience_extend_deadline(struct ib *ib, uint64_t now)
         return;
     for (uint32_t i = 0; i < ib->nrails; i++) {
         uint64_t down = atomic_load(&ib->rails[i].down);
-        if (down != 0) /* an event that arrives at this moment wins */
+        if (down != 0) /* an event of the port that arrives now takes precedence */
             atomic_compare_exchange_strong(&ib->rails[i].down, &down, MIN(down + gap, now));
     }
     for (uint32_t i = 0; i < ib->nendpoints; i++)
@@ -232,7 +232,7 @@ void ib_failover_check_patience(struct ib *ib)
         if (!ep->peer || ep->failed_since == 0 ||
             now - ep->failed_since < (uint64_t)patience.value * 1000000000u)
             continue;
-        if (leave_is_complete(&ep->leave)) { /* it has ended: only the acknowledgement of LEAVE was lost */
+        if (leave_is_complete(&ep->leave)) { /* the peer has ended: only the acknowledgement was lost */
             ep->failed_since = 0;
             ib_endpoint_perform_actions(ep, conn_peer_died(&ep->conn));
             continue;

@@ -1,5 +1,6 @@
-/* resend.c: what the queue pairs of a failed connection did not deliver: collected before they are destroyed, sent again in order
- * when the connection is open again; see docs/failover.md.
+/* resend.c: repeats the messages and transfers that the queue pairs of a failed connection did not deliver.
+ * They are recorded before the queue pairs are destroyed, and repeated in order when the connection is open
+ * again; see docs/failover.md.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -31,7 +32,7 @@ struct ib_unacknowledged {
 
 /* ---- recording messages and transfers ---- */
 
-/* The pool of the buffer in which a message of `length` bytes is recorded. */
+/* The buffer pool for the record of a message of `length` bytes. */
 static struct ib_pool *message_pool(struct ib_endpoint *ep, uint32_t length)
 {
     return ib_lane_for_size(ep, length - MIN(length, sizeof(struct ib_frame)))->pool;
@@ -88,7 +89,7 @@ static void record_work_request(struct ib_lane *lane, uint32_t place)
         record_message(ep, w->buffer ? w->buffer->data : lane->copies + (size_t)place * IB_COPY, w->bytes);
     if (w->rdma)
         record_rdma(lane, w, place);
-    else if (w->op) { /* a stripe, which another pair can take; an atomic operation cannot be repeated */
+    else if (w->op) { /* another pair of rails repeats a stripe; an atomic operation cannot be repeated */
         if (!ib_is_stripe(w->op))
             ib_fatal(
                 ep->ib, ep,
@@ -135,7 +136,7 @@ static void complete_recorded_rdma(struct ib_endpoint *ep, struct ib_unacknowled
     op->done(op, 0);
 }
 
-/* Called when a frame has arrived that was sent behind a put through the same queue pair: the put has arrived too. */
+/* Completes puts that precede an acknowledged frame: they preceded it in the same queue pair. */
 static void complete_arrived_rdma(struct ib_endpoint *ep, uint16_t expected)
 {
     list_foreach_safe(pos, after, &ep->unacknowledged_rdma)
@@ -146,8 +147,8 @@ static void complete_arrived_rdma(struct ib_endpoint *ep, uint16_t expected)
     }
 }
 
-/* Releases everything before `expected`, which has arrived. Records far from it are older than their wrapped number
- * suggests. */
+/* Releases the records of messages before `expected`, which have arrived. Sequence numbers wrap: a record
+ * whose distance from `expected` exceeds the number of missing messages precedes it. */
 void ib_resend_acknowledge(struct ib_endpoint *ep, uint16_t expected)
 {
     if (!ep->paths)
@@ -188,9 +189,9 @@ static bool send_frame(struct ib_endpoint *ep, struct ib_buffer *b)
     return true;
 }
 
-/* Only the peer knows the delivery status. The query precedes everything else, since later frames could match the receive into which
- * the transfer writes. Both ends have destroyed their queue pairs, so no old write can still arrive, and the answer stays true
- * until the transfer is repeated. */
+/* Returns the delivery status, for which the peer must be queried. The query precedes all other messages,
+ * because later frames could match the receive into which the transfer writes. Both ends have destroyed their
+ * queue pairs, so no old write can arrive, and the answer remains true until the transfer is repeated. */
 static enum net_fate query_delivery_status(struct ib_endpoint *ep, struct ib_unacknowledged *k)
 {
     const struct net *net = ep->ib->base.net;
@@ -235,7 +236,7 @@ void ib_resend_take_status(struct ib_endpoint *ep, const struct ib_head *h, size
     ib_control_send(ep, IB_ANSWER);
 }
 
-/* True if the write must not be repeated: other processes may have changed the word of a window's lock since. */
+/* True if the write must not be repeated: another process may have changed the word (a window's lock). */
 static bool must_not_repeat(const struct ib_unacknowledged *k)
 {
     return k->op && k->op->once && k->rdma.opcode == IBV_WR_RDMA_WRITE;
@@ -243,7 +244,8 @@ static bool must_not_repeat(const struct ib_unacknowledged *k)
 
 /* ---- silent writes ---- */
 
-/* Repeats the first recorded silent write; they are repeated one at a time. */
+/* Requests the first recorded silent write from the peer (IB_WRITE). IB_WRITTEN completes it; then the next
+ * one is requested. */
 static bool resend_silent_write(struct ib_endpoint *ep, struct ib_unacknowledged *k)
 {
     if (k->queried_in != ep->conn.mine) {
@@ -281,7 +283,7 @@ size_t ib_resend_fill_write(struct ib_endpoint *ep, void *body)
     return sizeof(*out);
 }
 
-/* Stores words as the adapter would: each in one piece, so that a reader never sees part of one. */
+/* Stores 8-byte words atomically, as the adapter does, so that no reader sees part of a word. */
 static void store_words(char *to, const char *from, uint32_t length)
 {
     const bool words = ((uintptr_t)to | length) % sizeof(uint64_t) == 0;

@@ -1,7 +1,8 @@
-/* join.c: joining a multicast group. softib and soft-RoCE learn of members by ibv_attach_mcast alone. On Ethernet
- * the group is an IP address, and the kernel must have joined it for its packets to come through the interface and the
- * switches. On InfiniBand the subnet administrator makes the group; a process reaches it through librdmacm. softib has a subnet
- * manager only if it is configured so (sm=1), for tests of this. Where joining fails, broadcasts go by messages.
+/* join.c: joins a multicast group. softib and soft-RoCE need only ibv_attach_mcast. On Ethernet the group is
+ * an IP address that the kernel must join, so that the interface and the switches forward its packets. On
+ * InfiniBand the subnet administrator creates the group; librdmacm sends the request. softib has a subnet
+ * manager only if it is configured (sm=1), to test this. If joining fails, broadcasts use point-to-point
+ * messages.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 
@@ -29,8 +30,8 @@ static bool gid_is_ipv4(const uint8_t gid[16])
     return memcmp(gid, mapped, sizeof(mapped)) == 0;
 }
 
-/* Builds the group's address: for RoCE over IPv4 one in 239/8, which belongs to the administrator of the site, else a
- * transient group of site scope. */
+/* Builds the group's GID: for RoCE over IPv4 an address in 239/8 (administratively scoped), else a transient
+ * group of site-local scope. */
 static void make_group_gid(const struct ib_device *d, uint64_t number, union ibv_gid *gid)
 {
     memset(gid, 0, sizeof(*gid));
@@ -46,7 +47,7 @@ static void make_group_gid(const struct ib_device *d, uint64_t number, union ibv
     memcpy(gid->raw + 8, &number, sizeof(number));
 }
 
-/* The index of the network interface with this address; 0: none has it. */
+/* Returns the index of the network interface with this address; 0: none. */
 static unsigned find_interface_index(const uint8_t gid[16])
 {
     struct ifaddrs *all;
@@ -67,7 +68,7 @@ static unsigned find_interface_index(const uint8_t gid[16])
     return index;
 }
 
-/* Joins through a socket; the kernel stays in the group as long as it is open. */
+/* Joins the IP group through a socket; the kernel remains a member while the socket is open. */
 static int join_ip_group(const struct ib_device *d, struct ib_multicast_group *g)
 {
     const bool v4 = gid_is_ipv4(d->address.gid);

@@ -1,4 +1,4 @@
-/* multicast.h: packets to and from multicast groups (packets.c); a queue pair joins a group on each kind of network in its own way
+/* multicast.h: packets to and from multicast groups (packets.c); joining a group, for each kind of network
  * (join.c, and subnet_join.c for the subnet administrator of InfiniBand).
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -15,12 +15,12 @@ bool ib_multicast_arm(struct ib *ib); /* false: a packet has arrived already */
 struct ib_multicast_group {
     union ibv_gid gid;
     uint16_t lid;
-    int membership;    /* RoCE: the socket through which the kernel has joined; -1: none */
-    void *subnet_join; /* InfiniBand: librdmacm's part; NULL: none */
+    int membership;    /* RoCE: socket with the kernel's membership; -1: none */
+    void *subnet_join; /* InfiniBand: state of the join through librdmacm; NULL: none */
     bool attached;
 };
 
-/* Joins the group, attaches the queue pair, and returns the route of packets. An error has a text with the reason. */
+/* Joins the group, attaches the queue pair, and returns the route of packets. An error has a text. */
 int ib_multicast_join(const struct ib_device *d, struct ibv_qp *qp, uint64_t number,
                       struct ib_multicast_group *g, struct ibv_ah_attr *route);
 void ib_multicast_leave(const struct ib_device *d, struct ibv_qp *qp, struct ib_multicast_group *g);

@@ -1,5 +1,5 @@
-/* packets.c: packets to and from a multicast group: an unreliable-datagram queue pair for each group that this process is a
- * member of, with receive buffers and slots for packets on their way out, all in one registered mapping.
+/* packets.c: packets to and from a multicast group. Each group of this process has an unreliable-datagram
+ * queue pair, with receive buffers and send slots in one registered mapping.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "net/ib/ib.h"
 
 #define QKEY  0x11110001u
-#define SENT  (UINT64_C(1) << 32) /* in a work request's number: of a slot, not of a receive buffer */
+#define SENT  (UINT64_C(1) << 32) /* bit in the id of a work request: the request sends a slot */
 #define STASH 16
 
 struct mcast_member {
@@ -26,8 +26,8 @@ struct mcast_member {
     size_t stride, size;
     uint32_t receives, slots;
     uint32_t sends, sends_max; /* in the send queue */
-    uint16_t *on_way;          /* by slot: number of requests in the send queue that send it */
-    /* Completions that were read before this process slept. */
+    uint16_t *on_way;          /* by slot: number of its requests in the send queue */
+    /* Completions that ib_multicast_arm polled before this process slept. */
     struct ibv_wc stash[STASH];
     int stashed, stash_at;
 };
@@ -158,8 +158,8 @@ static int mcast_open(struct transport *t, uint64_t number, uint32_t receives, u
     return 0;
 }
 
-/* Starts to poll the group: before, a packet that nothing takes would keep this process awake, and the process whose
- * message it waits for from running. */
+/* Starts to poll the group. An earlier packet, for which there is no receiver yet, would keep this process
+ * awake, and keep other ranks from the processor. */
 static void member_start_polling(void *member)
 {
     struct mcast_member *m = member;
@@ -187,7 +187,7 @@ static int mcast_send(void *member, uint32_t i, size_t len)
     return 0;
 }
 
-/* True for a packet that has arrived. */
+/* Handles a completion. True if *out is a packet that has arrived. */
 static bool member_take_packet(struct mcast_member *m, const struct ibv_wc *wc, struct net_packet *out)
 {
     if (wc->status != IBV_WC_SUCCESS)

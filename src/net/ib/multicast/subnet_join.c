@@ -1,5 +1,6 @@
-/* subnet_join.c: joins a multicast group of an InfiniBand subnet through librdmacm, which is loaded when it is first needed.
- * The address family AF_IB names ports and groups by GID, so no IP over InfiniBand has to be configured.
+/* subnet_join.c: joins a multicast group of an InfiniBand subnet through librdmacm, which is loaded at first
+ * use. The address family AF_IB identifies ports and groups by GID, so IP over InfiniBand need not be
+ * configured.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 
@@ -14,13 +15,13 @@
 #include "net/ib/multicast/subnet_join.h"
 #include "net/ib/ib.h"
 
-#define PATIENCE       5000 /* ms until the subnet administrator must have answered */
+#define PATIENCE       5000 /* ms; time limit for the subnet administrator's answer */
 #define FAMILY_IB      27
 #define PORT_SPACE_UDP 0x0111
 #define EVENT_JOINED   12
 #define NO_PARTITION   0xffff
 
-/* The structures of librdmacm's interface, whose header need not be installed where this library is built. */
+/* Structures of librdmacm, whose header may not be installed at build time. */
 struct address_ib {
     uint16_t family, partition;
     uint32_t flow;

@@ -1,4 +1,4 @@
-/* subnet_join.h: multicast groups of an InfiniBand subnet, which its administrator makes.
+/* subnet_join.h: multicast groups of an InfiniBand subnet, which the subnet administrator creates.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_MCAST_SA_H
@@ -6,7 +6,7 @@
 
 #include "net/ib/device/device.h"
 
-/* Joins the group with this GID (which the answer may change) and returns its LID and route. */
+/* Joins the group with this GID (the administrator may assign another) and returns its LID and route. */
 int ib_multicast_subnet_join(const struct ib_device *d, union ibv_gid *gid, uint16_t *lid,
                              struct ibv_ah_attr *route, void **joined);
 void ib_multicast_subnet_leave(void *joined);

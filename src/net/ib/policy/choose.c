@@ -34,7 +34,7 @@ static int compare_ports(const struct net_port *a, const struct net_port *b)
     return a->near - b->near;
 }
 
-/* The best port of a node on a network, or -1. Among equals the first. */
+/* Returns the best port of a node on a network, or -1; among equal ports the first. */
 static int find_best_port(const struct net_port *ports, uint32_t n, const struct choose_network *w)
 {
     int best = -1;
@@ -59,14 +59,14 @@ static int choose_process_port(const struct net_port *ports, uint32_t n, const s
     return taken;
 }
 
-/* A network and its rank among the candidates. */
+/* A network and its position among the candidates. */
 struct candidate {
     struct choose_network network;
-    int place; /* position in the user's list on the node where that is last */
+    int place; /* largest position in the user's list on any node */
 };
 
-/* True if every node has a port on the network. Fills rate and place by the worst node; *node is the first one
- * without. */
+/* True if every node has a port on the network. Sets rate and place to those of the worst node; *node: the
+ * first node without the network. */
 static bool candidate_on_all_nodes(struct candidate *c, const struct choose_node *nodes, uint32_t n,
                                    uint32_t *node)
 {
@@ -95,7 +95,7 @@ static bool candidate_is_better(const struct candidate *a, const struct candidat
     return a->network.link < b->network.link; /* InfiniBand needs no configuration of Ethernet switches */
 }
 
-/* The best network among those of node 0: a network that all nodes have is one of them. */
+/* Finds the best network of node 0 that all nodes have. */
 static bool best_network(const struct choose_node *nodes, uint32_t n, bool routed, struct choose_network *out,
                          uint32_t *node)
 {

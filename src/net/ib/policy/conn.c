@@ -31,7 +31,7 @@ static unsigned hello_open_generation(struct conn *c, uint32_t theirs, uint32_t 
 {
     unsigned before = 0;
     switch (c->state) {
-    case CONN_AGREED: /* the peer opens a new generation: the last frame of this side has arrived, or is sent again */
+    case CONN_AGREED: /* the peer has received the final message of this side, or it will be repeated */
         before = CONN_DO_DESTROY;
         /* fall through */
     case CONN_IDLE:
@@ -46,7 +46,7 @@ static unsigned hello_open_generation(struct conn *c, uint32_t theirs, uint32_t 
         return CONN_DO_CONNECT | CONN_DO_HELLO | (of_mine ? CONN_DO_OPENED : 0);
     case CONN_HALF: /* frames of the generation that the peer has given up may have arrived */
     case CONN_OPEN:
-    case CONN_CLOSING: /* or AGREE has arrived and was not processed yet */
+    case CONN_CLOSING: /* AGREE may have arrived and not have been processed yet */
         return CONN_DO_BREAK;
     default:
         return 0;
@@ -55,7 +55,8 @@ static unsigned hello_open_generation(struct conn *c, uint32_t theirs, uint32_t 
 
 unsigned conn_hello(struct conn *c, uint32_t theirs, uint32_t of_mine, bool ready)
 {
-    /* late: this side gave up that generation of the peer before the peer was connected. Now the peer is, to the present one. */
+    /* late: this side gave up that generation of the peer before it connected. The peer has since connected
+     * to the current generation. */
     bool late = c->state == CONN_ASKING && theirs == c->seen && of_mine == c->mine;
     if (theirs > c->seen || late)
         return hello_open_generation(c, theirs, of_mine);
@@ -64,10 +65,11 @@ unsigned conn_hello(struct conn *c, uint32_t theirs, uint32_t of_mine, bool read
     switch (c->state) {
     case CONN_HALF:
         c->tries = 0;
-        if (of_mine != c->mine) /* the peer is still in CONN_ASKING: the answer was lost or is under way */
+        if (of_mine != c->mine) /* the peer is still in CONN_ASKING: the answer was lost or is in flight */
             return CONN_DO_HELLO;
         c->state = CONN_OPEN;
-        /* The peer may be half open too. If the HELLO of this side was lost, the peer sends HELLO again and is answered below. */
+        /* If the peer is half open too, and the HELLO of this side was lost, the peer repeats its HELLO and
+         * is answered below. */
         return CONN_DO_OPENED;
     case CONN_OPEN:
     case CONN_CLOSING: /* with XRC a half-open peer holds CLOSE until the answer arrives */
@@ -114,7 +116,7 @@ unsigned conn_close(struct conn *c, bool busy)
             return opened | CONN_DO_KEEP;
         c->state = CONN_AGREED;
         return opened | CONN_DO_AGREE;
-    case CONN_CLOSING: /* both at once */
+    case CONN_CLOSING: /* both sides sent CLOSE at once */
         c->state = CONN_AGREED;
         return 0;
     default:
@@ -145,7 +147,7 @@ unsigned conn_queue_pair_failed(struct conn *c)
     const uint32_t tries = c->state == CONN_ASKING ? c->tries : 0;
     const bool resumes = c->resumes || c->yours != 0;
     conn_begin_generation(c, CONN_ASKING);
-    c->tries = tries; /* nothing was received from the peer since */
+    c->tries = tries; /* nothing was received from the peer meanwhile */
     c->resumes = resumes;
     return CONN_DO_DESTROY | CONN_DO_CREATE | CONN_DO_HELLO;
 }

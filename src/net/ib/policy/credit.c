@@ -1,12 +1,12 @@
-/* credit.c: the less frequent part of flow control: the start, and changes of the number of buffers ([Liu04
- * 5.4]; that section leaves giving buffers back to future work).
+/* credit.c: the less frequent part of flow control: initialisation, and changes of the number of buffers
+ * ([Liu04 5.4]; that section leaves the release of buffers to future work).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/policy/credit.h"
 
-/* The number of owed credits at which a message is due: half of the buffers, so that the sender receives them before
- * it runs out. With two buffers the first credit is not worth a message: the next frame carries it if traffic flows in
- * both directions. */
+/* Returns the number of owed credits at which a message is due: half of the buffers, so that the sender
+ * receives credits before it runs out. With two buffers, one credit does not justify a message: the next
+ * frame carries it if traffic flows in both directions. */
 static uint32_t credit_message_threshold(const struct credit_rules *rules, uint32_t posted)
 {
     if (rules->tell_at)
@@ -40,7 +40,7 @@ uint32_t credit_adapt(struct credit *c, bool waited)
         return 1 + more;
     }
     if (r->calm_after && c->posted > r->first && ++c->calm >= r->calm_after) {
-        /* The credit of the frame is not returned: the number of buffers has shrunk. */
+        /* The credit of the frame is not returned: one buffer is released. */
         c->calm = 0;
         credit_set_posted(c, c->posted - 1);
         return 0;

@@ -1,4 +1,4 @@
-/* devlist.c: which ports the user wants; see devlist.h.
+/* devlist.c: parses the user's list of adapters; see devlist.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/policy/devlist.h"

@@ -1,6 +1,7 @@
-/* leave.h: the end of a process on one connection, as a pure state machine. A process that needs nothing more sends LEAVE; its
- * disappearance afterwards is no failure. Processes of a job end together: each waits for the LEAVE of the others, and states that in its
- * own. A process therefore ends only when its LEAVE is delivered, since the peer would otherwise wait for a process that has ended.
+/* leave.h: the end of a process on one connection, as a pure state machine. A process that needs no more
+ * messages sends LEAVE; that it disappears afterwards is no failure. Processes of a job end together: each
+ * waits for the LEAVE of the others, which its own LEAVE states (`awaited`). A process therefore ends only
+ * when its LEAVE is delivered: otherwise a peer would wait for ever.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_LEAVE_H
@@ -9,11 +10,11 @@
 #include <stdbool.h>
 
 struct leave {
-    bool sent;      /* this process sent LEAVE, after everything else that it sent was acknowledged */
-    bool under_way; /* ... on the present connection */
-    bool delivered; /* the peer has received LEAVE, or will, whatever happens to the connection */
+    bool sent;      /* this process sent LEAVE, after all its other messages were acknowledged */
+    bool under_way; /* LEAVE was sent on the current connection */
+    bool delivered; /* the peer has received LEAVE, or will even if the connection fails */
     bool received;  /* the peer sent LEAVE */
-    bool awaited;   /* ... and waits for that of this process */
+    bool awaited;   /* the peer waits for the LEAVE of this process */
 };
 
 /* Called when LEAVE is sent, for the first time or again. */
@@ -35,20 +36,20 @@ static inline void leave_connection_failed(struct leave *l, bool acknowledged)
     l->under_way = false;
 }
 
-/* True if LEAVE must be sent on a connection that was opened again. */
+/* True if LEAVE must be sent again on a reopened connection. */
 static inline bool leave_must_be_repeated(const struct leave *l)
 {
     return l->sent && !l->delivered;
 }
 
-/* True if the two processes need nothing of each other. */
+/* True if both processes have sent LEAVE. */
 static inline bool leave_is_complete(const struct leave *l)
 {
     return l->sent && l->received;
 }
 
-/* True if the peer sent LEAVE and a failure of the connection loses nothing. acknowledged: as above; can_reopen: a failed connection
- * can be opened again, so that LEAVE can be repeated. */
+/* True if the peer sent LEAVE and no message is lost if the connection fails. acknowledged: see
+ * leave_connection_failed; can_reopen: a failed connection can be reopened to repeat LEAVE. */
 static inline bool leave_permits_failure(const struct leave *l, bool acknowledged, bool can_reopen)
 {
     if (!l->received)

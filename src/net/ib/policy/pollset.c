@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* The word of a connection: its count of frames, the epoch of that count, and whether the connection has caused a removal. */
+/* The word of a connection (*traffic): a count of frames, the epoch of that count, and a flag that the
+ * connection has caused a removal. */
 #define COUNT_MAX   0xffffu
 #define REQUESTED   0x10000u
 #define EPOCH_SHIFT 17
@@ -47,7 +48,7 @@ static struct pollset_member *pollset_find(struct pollset *s, uint32_t id)
     return NULL;
 }
 
-/* The member with the least traffic that is not leaving; its traffic becomes s->least. */
+/* Finds the member with the least traffic that is not leaving; its traffic becomes s->least. */
 static struct pollset_member *pollset_find_quietest(struct pollset *s)
 {
     struct pollset_member *found = NULL;
@@ -80,14 +81,14 @@ struct pollset_change pollset_count_frame(struct pollset *s, uint32_t id, uint32
     uint32_t count = decayed_count(s, *traffic) + 1, requested = *traffic & REQUESTED;
     *traffic = pack_count_word(s, count, requested);
 
-    /* The frequent refusals first: this runs for every frame of a connection without a ring. */
+    /* Fast path: most frames change nothing, and this runs for every frame of a connection without a ring. */
     bool room = s->count < s->limit;
     if (s->policy == POLLSET_FIRST ? !room
                                    : count < POLLSET_WORTH || (!room && !is_clearly_more(count, s->least)))
         return change;
 
     struct pollset_member *m = pollset_find(s, id);
-    if (m) { /* the ring of the member was full, or the member has not received the offer yet: the frames count */
+    if (m) { /* the ring was full, or the member has not received the offer yet */
         m->traffic += count;
         *traffic = pack_count_word(s, 0, 0);
         return change;
@@ -98,8 +99,8 @@ struct pollset_change pollset_count_frame(struct pollset *s, uint32_t id, uint32
         *traffic = pack_count_word(s, 0, 0);
         return change;
     }
-    /* Several members may leave at a time: one that is slow to leave must not delay others. A connection that has
-     * requested a removal waits while any member is leaving. */
+    /* Several members may leave at a time, so that one that leaves slowly does not delay others. A connection
+     * that has already caused a removal waits until no member is leaving. */
     m = (requested ? s->leaving == 0 : s->leaving <= s->limit / 4) ? pollset_find_quietest(s) : NULL;
     if (m && is_clearly_more(count, m->traffic)) {
         m->leaving = true;

@@ -1,19 +1,19 @@
 /* ring.h: one direction of the RDMA channel [Liu04 6.2]: a ring of equal slots at the receiver
  * and its mirror at the sender. A slot of the mirror is only ever written to the same slot of the ring
- * (persistent buffer association), with one RDMA write. The receiver finds a frame by looking at the slot at
+ * (persistent buffer association), with one RDMA write. The receiver finds a frame by polling the slot at
  * its head.
  *
  *     slot:  head = size, flag, and both again inverted (8 bytes)     size bytes of frame     tail flag (1
  * byte)
  *
- * The tail flag arrives last, where the adapter places the last byte last. It must differ from what stood at
- * that place before, which the sender knows because mirror and ring hold the same bytes: so there are two
- * flag values, and the sender takes the one that changes the byte (6.2.2). After use the receiver clears the
- * head. Nothing else may be written to the mirror: not one byte behind the frame that is sent.
+ * The tail flag arrives last if the adapter places the last byte last. It must differ from the previous byte
+ * at its address, which the sender knows because mirror and ring hold the same bytes: of two flag values the
+ * sender takes the one that changes the byte (6.2.2). After use the receiver clears the head. The sender must
+ * not change any byte of the mirror that it does not write to the ring.
  *
- * Beyond the paper, the head proves itself: while only some of its bytes have arrived, the inverted half does
- * not fit. So the receiver never reads a tail flag at a wrong place, where an old byte may equal one, and only
- * the last byte of a write must arrive in order.
+ * In addition to the paper, the head is self-checking: while only some of its bytes have arrived, the
+ * inverted half does not match. So the receiver never polls a tail flag at a wrong offset, where an old byte
+ * may equal the flag, and only the last byte of a write must arrive in order.
  *
  * Only arithmetic and bytes: no verbs.
  *
@@ -29,7 +29,7 @@
 #define RING_FLAG_SECOND 0xa5
 #define RING_HEAD_BYTES  8
 #define RING_TAIL_BYTES  1
-#define RING_SIZE_BITS   24 /* so a slot is smaller than 16 MiB */
+#define RING_SIZE_BITS   24 /* a slot is smaller than 16 MiB */
 
 static inline uint64_t ring_head(size_t size, unsigned char flag)
 {
@@ -37,21 +37,21 @@ static inline uint64_t ring_head(size_t size, unsigned char flag)
     return word | (uint64_t)~word << 32;
 }
 
-/* The sender's end. */
+/* The sender's state. */
 struct ring_tx {
-    char *mirror;       /* slots * slot_size bytes, aligned to 8; zero when the ring is new, as the ring is */
+    char *mirror;       /* slots * slot_size bytes, aligned to 8; zero, like the ring, when the ring is new */
     uint32_t slots;     /* a power of two */
     uint32_t slot_size; /* a multiple of 8 */
-    uint32_t head;      /* next to write; both count up for ever */
-    uint32_t tail;      /* first whose contents the receiver may still need */
+    uint32_t head;      /* number of the next slot to write; head and tail are never reset */
+    uint32_t tail;      /* oldest slot that the receiver has not released */
 };
 
-/* The receiver's end. */
+/* The receiver's state. */
 struct ring_rx {
     char *ring;
     uint32_t slots, slot_size;
-    uint32_t head; /* next to look at */
-    uint32_t owed; /* slots free again and not announced */
+    uint32_t head; /* number of the next slot to poll */
+    uint32_t owed; /* released slots that were not announced to the sender yet */
 };
 
 static inline size_t ring_frame_max(uint32_t slot_size)
@@ -64,7 +64,7 @@ static inline char *ring_slot_at(char *slots, uint32_t slot, uint32_t slot_size)
     return slots + (size_t)slot * slot_size;
 }
 
-/* The slot in which the next frame is built, or NULL if the ring is full. */
+/* The memory in which the next frame is built, or NULL if the ring is full. */
 static inline char *ring_tx_next_slot(const struct ring_tx *t)
 {
     if (unlikely(t->head - t->tail >= t->slots))
@@ -72,8 +72,8 @@ static inline char *ring_tx_next_slot(const struct ring_tx *t)
     return ring_slot_at(t->mirror, t->head & (t->slots - 1), t->slot_size) + RING_HEAD_BYTES;
 }
 
-/* The frame of `size` bytes at ring_tx_next_slot is complete: sets size and flags. Returns the bytes to write from
- * the start of the slot, and moves on; *slot is the index of the slot. */
+/* Completes the frame of `size` bytes at ring_tx_next_slot: sets its size and flags, and advances. Returns
+ * the bytes to write from the start of the slot; *slot is the index of the slot. */
 static inline size_t ring_tx_close(struct ring_tx *t, size_t size, uint32_t *slot)
 {
     *slot = t->head++ & (t->slots - 1);
@@ -85,7 +85,7 @@ static inline size_t ring_tx_close(struct ring_tx *t, size_t size, uint32_t *slo
     return RING_HEAD_BYTES + size + RING_TAIL_BYTES;
 }
 
-/* The receiver announced n free slots. False: more than were in use (a broken peer). */
+/* Applies an announcement of n free slots. False: fewer slots were in use (a protocol error of the peer). */
 static inline bool ring_tx_release_slots(struct ring_tx *t, uint32_t n)
 {
     if (unlikely(n > t->head - t->tail))
@@ -94,8 +94,8 @@ static inline bool ring_tx_release_slots(struct ring_tx *t, uint32_t n)
     return true;
 }
 
-/* The frame at the head, or NULL while it is incomplete. A size that does not fit the slot, or an unknown flag, sets
- * *broken, which is never cleared. */
+/* Returns the frame at the head, or NULL while it is incomplete. A size larger than the slot, or an unknown
+ * flag, sets *broken, which is never cleared. */
 static inline const char *ring_rx_peek(const struct ring_rx *r, size_t *size, bool *broken)
 {
     char *at = ring_slot_at(r->ring, r->head & (r->slots - 1), r->slot_size);
@@ -117,7 +117,7 @@ static inline const char *ring_rx_peek(const struct ring_rx *r, size_t *size, bo
     return frame;
 }
 
-/* The frame at the head has been handled: clears its header, advances, and owes one more slot. */
+/* Releases the slot at the head after its frame was handled: clears its header, and owes one more slot. */
 static inline void ring_rx_consume(struct ring_rx *r)
 {
     char *at = ring_slot_at(r->ring, r->head++ & (r->slots - 1), r->slot_size);
@@ -125,7 +125,7 @@ static inline void ring_rx_consume(struct ring_rx *r)
     r->owed++;
 }
 
-/* The number of free slots that the next frame announces; they are no longer owed. */
+/* Returns the number of free slots that the next message announces; they are no longer owed. */
 static inline uint32_t ring_rx_take_owed(struct ring_rx *r, uint32_t limit)
 {
     uint32_t n = MIN(r->owed, limit);
@@ -133,7 +133,7 @@ static inline uint32_t ring_rx_take_owed(struct ring_rx *r, uint32_t limit)
     return n;
 }
 
-/* True if half of the slots are owed: a message of its own is due. */
+/* True if half of the slots are owed: a message that announces them is due. */
 static inline bool ring_rx_message_is_due(const struct ring_rx *r)
 {
     return r->owed * 2 >= r->slots;

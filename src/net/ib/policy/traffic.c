@@ -1,4 +1,4 @@
-/* traffic.c: whether and where frames may be sent; see traffic.h.
+/* traffic.c: whether frames may be sent, and over which rails; see traffic.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/policy/traffic.h"

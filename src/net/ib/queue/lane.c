@@ -1,6 +1,6 @@
 /* lane.c: one queue pair of a connection: its creation, its receive buffers, and its send queue. Most send
  * requests are unsignalled; every Nth one requests a completion, which reports that all requests before it
- * are done [Liu04 6.2.3].
+ * are complete [Liu04 6.2.3].
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -39,7 +39,7 @@ static uint32_t index_slot(const struct ib *ib, uint32_t qpn)
     return (uint32_t)((qpn * 0x9e3779b97f4a7c15ull) >> 40) & (ib->by_qpn_size - 1);
 }
 
-/* The lane of a queue pair. Several adapters may assign the same number; `shared` distinguishes them. */
+/* Finds a lane by its queue pair number. Two adapters may assign equal numbers: `shared` must match too. */
 struct ib_lane *ib_lane_find(struct ib *ib, uint32_t qpn, const struct ib_shared *shared)
 {
     if (ib->by_qpn_size == 0)
@@ -67,7 +67,7 @@ static void index_add_if_shared(struct ib *ib, struct ib_lane *lane)
     ib->by_qpn_used++;
 }
 
-/* Rebuilds the table with the lanes that have queue pairs, after growth or a removal. */
+/* Rebuilds the table from all lanes with queue pairs, after growth or a removal. */
 static int index_rebuild(struct ib *ib, uint32_t size)
 {
     struct ib_lane **table = calloc(size, sizeof(struct ib_lane *));
@@ -121,8 +121,8 @@ static struct ibv_qp *create_qp(struct ib_lane *lane)
     return ib->device.verbs.create_qp(lane->rail->device->pd, &a);
 }
 
-/* Reads properties that only a queue pair reports, before the first peer queries the transport's capabilities. The
- * inline limit cannot be queried: smaller values are tried until one works. */
+/* Determines properties that only a queue pair reports, before the first peer queries the transport's
+ * capabilities. The inline limit cannot be queried: smaller values are tried until one works. */
 int ib_lane_probe_device(struct ib *ib)
 {
     const struct verbs *v = &ib->device.verbs;
@@ -164,7 +164,7 @@ void ib_lane_use_primary(struct ib_lane *lane)
     lane->shared = ib->lanes > 1 ? &ib->shared[lane->adapter][lane->index] : NULL;
 }
 
-/* Allocates the records of the send queue and, if the connection can be opened again, those for repeating requests. */
+/* Allocates the records of the send queue and, if the connection can be reopened, copies for repetition. */
 static int lane_allocate_records(struct ib_lane *lane)
 {
     bool moves = lane->endpoint->paths && !lane->bare;
@@ -177,7 +177,7 @@ static int lane_allocate_records(struct ib_lane *lane)
     if (moves && !lane->copies)
         lane->copies = malloc((size_t)lane->depth * IB_COPY);
     if (moves && !lane->rdma)
-        lane->rdma = malloc(lane->depth * sizeof(*lane->rdma)); /* untouched while nothing is put or got */
+        lane->rdma = malloc(lane->depth * sizeof(*lane->rdma)); /* unused until the first put or get */
     if (!lane->work || (moves && (!lane->copies || !lane->rdma)))
         return err_set(MPI_ERR_NO_MEM, "out of memory for a connection to rank %u",
                        lane->endpoint->peer->rank);
@@ -215,7 +215,7 @@ int ib_lane_create(struct ib_lane *lane)
     if (rc != 0)
         return rc;
     lane->quiet = 0;
-    if (!ib->xrc) /* else late completions of the last generation would name requests of this one */
+    if (!ib->xrc) /* otherwise late completions of the previous generation could match requests of this one */
         lane->head = lane->tail = 0;
     lane->started = lane->tail;
     lane->id = ib_send_id(lane->endpoint->id, lane->index);
@@ -286,12 +286,12 @@ void ib_lane_destroy(struct ib_lane *lane)
     {
         struct ib_buffer *b = list_entry(pos, struct ib_buffer, link);
         list_remove(pos);
-        b->lane = NULL; /* the lane of a further rail may go altogether */
+        b->lane = NULL; /* the lane of a further rail may be freed */
         ib_buffer_put(lane->pool, b);
     }
 }
 
-/* Destroys the queue pair, then ends its transfers with an error: nothing can arrive any more. */
+/* Destroys the queue pair, then fails its transfers: no data can arrive any more. */
 void ib_lane_destroy_queue_pair(struct ib_lane *lane)
 {
     struct ib_endpoint *ep = lane->endpoint;
@@ -322,7 +322,7 @@ void ib_lane_set_error(struct ib_lane *lane)
     if (!lane->qp)
         return;
     lane->given_up = true;
-    if (lane->initiator) /* other connections share the initiator; late frames are delivered in their place (xrc.h) */
+    if (lane->initiator) /* other connections share the initiator; late frames are put in order (xrc.h) */
         return;
     lane->endpoint->ib->device.verbs.modify_qp(lane->qp, &a, IBV_QP_STATE);
 }
@@ -358,11 +358,11 @@ __attribute__((noinline, cold)) void ib_lane_report_refusal(struct ib_lane *lane
 {
     struct ib *ib = lane->endpoint->ib;
     if (!lane->bare && ib->events->failed(lane->endpoint, "a send request was refused"))
-        return; /* its record remains, and the request is repeated */
+        return; /* the record remains, and the request is repeated */
     ib_fatal(ib, lane->endpoint, "a send request was refused (%s)", err_reason(rc));
 }
 
-/* Posts a request without data that completes after all earlier ones. */
+/* Posts a write of 0 bytes, which completes after all earlier requests. */
 void ib_lane_post_marker(struct ib_lane *lane, bool last)
 {
     struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
@@ -376,8 +376,8 @@ void ib_lane_request_completion(struct ib_lane *lane)
         ib_lane_post_marker(lane, false);
 }
 
-/* True if only credits are unacknowledged. Nothing is lost if they do not reach a peer that has left; other lanes
- * report their own losses. */
+/* True if all unacknowledged messages carry only credits: nothing is lost if the peer has ended. Other lanes
+ * are not considered. */
 bool ib_lane_has_only_credits(const struct ib_lane *lane)
 {
     for (uint32_t at = lane->tail; at != lane->head; at++)
@@ -403,7 +403,7 @@ void ib_lane_retire_sends(struct ib_lane *lane, uint32_t place)
 {
     struct ib_endpoint *ep = lane->endpoint;
     uint32_t n = ((place - lane->tail) & 0xffffff) + 1;
-    if (unlikely(n > lane->head - lane->tail)) /* of an earlier generation */
+    if (unlikely(n > lane->head - lane->tail)) /* the completion is of an earlier generation */
         return;
     while (n-- > 0 && lane->tail != lane->head) {
         struct ib_work w = lane->work[lane->tail++ & (lane->depth - 1)];

@@ -1,4 +1,4 @@
-/* qp.c: takes a queue pair of any kind to the states in which it receives and sends.
+/* qp.c: moves queue pairs of all kinds to the states in which they receive and send.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/tunable.h"
@@ -11,7 +11,7 @@ static TUNABLE_INT(retries, "IB_RETRIES", 6, 0, 7,
                    "How often the adapter repeats a packet that is not acknowledged before the connection "
                    "fails. On soft-RoCE 7 means for ever.");
 
-#define RNR_TIMER    1 /* code for 10 microseconds: how soon to try again when there is no receive buffer */
+#define RNR_TIMER    1 /* code for 10 microseconds: pause before a retry if there is no receive buffer */
 #define RNR_FOR_EVER 7
 
 uint8_t ib_lane_ack_timeout(void)
@@ -28,7 +28,7 @@ int ib_qp_init(const struct ib_device *d, struct ibv_qp *qp)
     return d->verbs.modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }
 
-/* Makes a queue pair for datagrams ready to send and to receive. */
+/* Moves a UD queue pair to the states in which it receives and sends. */
 int ib_qp_start_datagrams(const struct ib_device *d, struct ibv_qp *qp, uint32_t qkey)
 {
     const struct verbs *v = &d->verbs;

@@ -1,5 +1,5 @@
-/* queue.h: queue pairs of connections (lane.c): receive buffers, send queue, credits; shared receive queues (shared.c); and the queue
- * pair of this process with itself (self.c).
+/* queue.h: queue pairs of connections (lane.c): receive buffers, send queue, credits; shared receive queues
+ * (shared.c); and the queue pair that connects this process to itself (self.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_QUEUE_H
@@ -22,13 +22,13 @@ struct ib_work {
     struct ib_buffer *buffer; /* released when the request completes; NULL: none */
     struct net_op *op;        /* reported as done when the request completes; NULL: none */
     bool signalled;
-    bool frame;     /* the peer waits for the contents: not only credits */
+    bool frame;     /* the message is not only credits: losing it would matter to the peer */
     bool last;      /* marker that ends a queue pair after CLOSE or AGREE */
     bool rdma;      /* ib_lane.rdma describes the request */
     uint32_t bytes; /* length of a message in the buffer or in ib_lane.copies; 0: no message */
 };
 
-/* A put or get as it was posted, recorded because it may be repeated over another path. */
+/* A put or get as it was posted, recorded so that it can be repeated over another path. */
 struct ib_rdma {
     enum ibv_wr_opcode opcode;
     uintptr_t local;
@@ -36,7 +36,7 @@ struct ib_rdma {
     size_t len;
     struct net_mem mem;
     struct net_key key;
-    uint16_t seq; /* sequence number of the next frame: if that frame has arrived, a put has too */
+    uint16_t seq; /* sequence number of the frame after a put: if that frame has arrived, the put has too */
 };
 
 struct ib_lane {
@@ -44,10 +44,10 @@ struct ib_lane {
     struct ib_endpoint *endpoint;
     struct ibv_qp *qp; /* NULL: the queue pair does not exist */
     struct ib_work *work;
-    uint64_t id;           /* id of the lane's work requests, without their index */
+    uint64_t id;           /* wr_id of the lane's work requests, without their index */
     uint32_t depth;        /* entries of the send queue and of `work`, a power of two */
     uint32_t head, tail;   /* number of the next request, and of the oldest one that has not completed */
-    uint32_t quiet;        /* unsignalled requests in a row */
+    uint32_t quiet;        /* consecutive unsignalled requests */
     uint32_t signal_every; /* every signal_every-th request is signalled */
     uint8_t index;         /* below IB_LANES: primary rail; else IB_LANES + pair of rails */
     uint8_t adapter;       /* index of the adapter, whose keys the lane uses */
@@ -58,58 +58,58 @@ struct ib_lane {
     struct ib_pool *pool;     /* buffers of received and sent messages */
     struct list posted;       /* the lane's own receive buffers */
     size_t frame_max;         /* largest payload in bytes */
-    char *copies;             /* inline messages, IB_COPY bytes for each request; NULL: never sent again */
+    char *copies;             /* inline messages, IB_COPY bytes for each request; NULL: never repeated */
     struct ib_rdma *rdma;     /* puts and gets, for each request; NULL: never repeated */
     uint32_t psn;
     uint32_t started; /* value of `tail` when the queue pair was created */
     /* XRC (xrc.h): the queue pair belongs to the initiator. */
     struct ib_initiator *initiator;
-    uint32_t remote_srq, remote_number; /* receive queue of the peer, and immediate of messages to it */
+    uint32_t remote_srq, remote_number; /* receive queue of the peer; immediate of messages */
     struct {
         _Atomic uint32_t events; /* migrations by the adapter that were not handled yet */
-        bool armed;              /* the other path is loaded */
-        bool moving;             /* the adapter was commanded to use the other path */
+        bool armed;              /* the alternate path is loaded */
+        bool moving;             /* migration was requested */
         bool moved;              /* the queue pair uses the alternate path */
-        bool left_first;         /* the port here went down: the queue pair moves back when the port is up */
+        bool left_first;         /* the local port went down: migrate back when it is up */
     } path;
-    bool failed;   /* a request has failed, and so do all behind it */
-    bool given_up; /* ib_lane_set_error ended the queue pair: flushed requests are no failure */
-    bool bare;     /* only puts and gets: no receive buffers, no credits */
+    bool failed;   /* a request has failed; all later requests fail too */
+    bool given_up; /* ib_lane_set_error was called: flushed requests are no failure */
+    bool bare;     /* carries only puts and gets: no receive buffers, no credits */
 };
 
 int ib_lane_probe_device(struct ib *ib); /* finds the inline limit, and whether the last byte arrives last */
 uint8_t ib_lane_ack_timeout(void);
-void ib_lane_use_primary(struct ib_lane *lane); /* the lane gets the primary rail of its connection */
-/* qp.c: 0 or an errno. service_level: 0 to 15, or IB_SERVICE_LEVEL_DEFAULT: FISHPLATE_IB_SERVICE_LEVEL. */
+void ib_lane_use_primary(struct ib_lane *lane); /* uses the primary rail of the connection */
+/* qp.c: functions return 0 or an errno. service_level: 0 to 15; IB_SERVICE_LEVEL_DEFAULT:
+ * FISHPLATE_IB_SERVICE_LEVEL. */
 enum { IB_SERVICE_LEVEL_DEFAULT = -1 };
 int ib_qp_init(const struct ib_device *d, struct ibv_qp *qp);
 int ib_qp_start_datagrams(const struct ib_device *d, struct ibv_qp *qp, uint32_t qkey);
 int ib_qp_connect(const struct ib_device *d, struct ibv_qp *qp, uint32_t my_psn, const struct ib_address *to,
                   uint32_t qpn, uint32_t psn, uint32_t rd_atomic, int service_level);
 int ib_lane_create(struct ib_lane *lane);
-int ib_lane_service_level(const struct ib_lane *lane); /* as ib_qp_connect */
+int ib_lane_service_level(const struct ib_lane *lane); /* 0 to 15, or IB_SERVICE_LEVEL_DEFAULT */
 int ib_lane_connect(struct ib_lane *lane, const struct ib_address *to, uint32_t qpn, uint32_t psn,
                     uint32_t rd_atomic);
 void ib_lane_destroy(struct ib_lane *lane);
 void ib_lane_post_receives(struct ib_lane *lane, uint32_t n);
 void ib_lane_post_receive(struct ib_lane *lane, struct ib_buffer *b);
 void ib_lane_retire_sends(struct ib_lane *lane, uint32_t place); /* all requests up to `place` are complete */
-void ib_lane_destroy_queue_pair(struct ib_lane *lane);           /* transfers under way end with an error */
+void ib_lane_destroy_queue_pair(struct ib_lane *lane);           /* fails transfers in flight */
 void ib_lane_report_refusal(struct ib_lane *lane, int rc);       /* the adapter refused a request */
 void ib_lane_post_marker(struct ib_lane *lane, bool last);
-bool ib_lane_has_only_credits(
-    const struct ib_lane *lane);                         /* no message that the peer waits for is under way */
-bool ib_lane_carries_frames(const struct ib_lane *lane); /* a frame is under way */
-/* Requests a completion if there is none on the way: it reports that everything sent so far has arrived. */
+bool ib_lane_has_only_credits(const struct ib_lane *lane); /* no message in flight but credits */
+bool ib_lane_carries_frames(const struct ib_lane *lane);   /* a frame is in flight */
+/* Ensures that a completion is requested that covers all posted requests. */
 void ib_lane_request_completion(struct ib_lane *lane);
 struct ib_lane *ib_lane_find(struct ib *ib, uint32_t qpn, const struct ib_shared *shared);
-void ib_lane_set_error(struct ib_lane *lane); /* nothing arrives through the queue pair any more */
+void ib_lane_set_error(struct ib_lane *lane); /* no message arrives through the queue pair afterwards */
 
-/* The kind of request that has completed: the two low bits of its id. The id of a send has the index of its record, that of
- * a receive or a handshake the address of its buffer. */
+/* The kind of a completed request: the two low bits of its wr_id. A send has the index of its record in
+ * wr_id; a receive or a handshake has the address of its buffer. */
 enum ib_kind { IB_KIND_RECEIVE, IB_KIND_SEND, IB_KIND_HELLO_SENT, IB_KIND_HELLO };
 
-static inline uint64_t ib_send_id(uint32_t endpoint, uint32_t lane) /* for record 0 */
+static inline uint64_t ib_send_id(uint32_t endpoint, uint32_t lane) /* with work index 0 */
 {
     return (uint64_t)endpoint << 32 | lane << 2 | IB_KIND_SEND;
 }
@@ -146,7 +146,7 @@ static inline struct ib_work *ib_lane_prepare_work(struct ib_lane *lane, struct 
     return w;
 }
 
-/* Posts a request; the send queue has a free entry. */
+/* Posts a request; the send queue must have a free entry. */
 static inline void ib_lane_post_send(struct ib_lane *lane, struct ibv_send_wr *wr)
 {
     struct ibv_send_wr *bad;
@@ -170,16 +170,16 @@ struct ib_shared {
     uint32_t adapter;
     uint32_t target; /* buffers to post: log2(n) * k + b */
     uint32_t posted;
-    uint32_t most; /* limit of the device */
+    uint32_t most; /* capacity of the queue */
     struct list buffers;
     _Atomic int low; /* the limit event has arrived */
 };
 
 /* shared.c */
-int ib_shared_open(struct ib *ib, uint32_t adapter); /* by the first connection of the adapter */
+int ib_shared_open(struct ib *ib, uint32_t adapter); /* called by the first connection of the adapter */
 void ib_shared_close(struct ib *ib);
 void ib_shared_refill(struct ib_shared *s);     /* if half of the buffers are in use */
-void ib_shared_refill_low(struct ib_shared *s); /* after the limit event */
+void ib_shared_refill_low(struct ib_shared *s); /* after the limit event of the queue */
 void ib_shared_grow(struct ib_shared *s, uint32_t n);
 
 /* self.c */

@@ -1,6 +1,7 @@
-/* self.c: the adapter's atomics on memory of this process, through two queue pairs that are connected to each other. Words that
- * peers change by this adapter must be changed so here too: an adapter is atomic towards its own requests, not
- * towards the processor (IBV_ATOMIC_HCA). One request at a time, waited for in place: the adapter answers in a microsecond.
+/* self.c: atomic operations of the adapter on memory of this process, through two queue pairs connected to
+ * each other. Words that peers change through this adapter must be changed through the adapter here too: the
+ * adapter is atomic towards its own requests, not towards the processor (IBV_ATOMIC_HCA). The caller waits
+ * for each request, which takes about a microsecond.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>

@@ -1,8 +1,8 @@
-/* shared.c: receive queues that all connections share [Shipman06 5.2]: one for small frames and control, one
- * for large frames, each with log2(n) * k + b buffers. Buffers are posted again when half of them are in use,
- * or when the adapter reports that few are left (the limit event). Memory does not grow with the number of
- * peers. Many senders cannot drain the queue, because each still needs credits and because a queue that ran
- * low grows.
+/* shared.c: receive queues that all connections share [Shipman06 5.2]: one for small frames and control
+ * messages, one for large frames, each with log2(n) * k + b buffers. Buffers are reposted when half of them
+ * are in use, or when the adapter reports that few are left (the limit event). Memory does not grow with the
+ * number of peers. Many senders cannot exhaust the queue, because each needs credits and because a queue that
+ * ran low grows.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -39,7 +39,7 @@ static void shared_fill(struct ib_shared *s)
         if (!b && s->posted == 0)
             ib_fatal(s->ib, NULL, "%s", err_detail(MPI_ERR_NO_MEM));
         if (!b)
-            return; /* fewer will do */
+            return; /* the queue works with fewer buffers */
         struct ibv_sge piece = {
             .addr = (uintptr_t)b->data, .length = (uint32_t)s->pool->size, .lkey = b->lkey[s->adapter]};
         struct ibv_recv_wr wr = {.wr_id = (uintptr_t)b, .sg_list = &piece, .num_sge = 1}, *bad;

@@ -1,4 +1,5 @@
-/* xrc.c: extended reliable connections: the domain of the node, initiator and target queue pairs; see xrc.h.
+/* xrc.c: extended reliable connections: the XRC domain of the node, initiator and target queue pairs; see
+ * xrc.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/queue/xrc.h"
@@ -18,12 +19,13 @@
 static COUNTER(initiators, "ib_xrc_initiators", "XRC initiator queue pairs that were created.");
 static COUNTER(targets, "ib_xrc_targets", "XRC target queue pairs that were created.");
 
-#define GENERATION_BITS 10 /* low bits of an immediate: the generation; above: the endpoint's number */
+#define GENERATION_BITS 10 /* low bits of an immediate: generation; high bits: id of the endpoint */
 #define LANE_DEPTH      64u
 #define LANE_DEPTH_MIN  16u
 
-/* A target queue pair, in memory that the processes of the node share. `target` is stored last: a row that a dead process left half
- * written is free. A process that dies leaves its uses counted, and such a row stays until its creator ends. */
+/* A target queue pair, in memory that the processes of the node share. `target` is stored last: a row that a
+ * dead process has written partly is free. The users of a dead process are never subtracted, so such a row
+ * remains until its creator ends. */
 struct ib_xrc_row {
     uint64_t job, port; /* job of the sender; hash of the port of this node */
     uint32_t from, qpn, psn;
@@ -34,7 +36,7 @@ struct ib_xrc_row {
 struct table {
     struct shlock lock;
     uint32_t opened,
-        finished; /* processes of the node that use the table, and that need no target any more */
+        finished; /* processes of the node that use the table; those that need no target any more */
     struct ib_xrc_row row[];
 };
 
@@ -50,7 +52,7 @@ struct ib_initiator {
     uint32_t psn, users;
     uint32_t target; /* 0: not connected */
     uint32_t node;
-    struct ib_address address; /* of the port there */
+    struct ib_address address; /* of the port on that node */
     uint8_t adapter;
     bool failed, shared;
 };
@@ -141,7 +143,7 @@ struct ibv_srq *ib_xrc_create_srq(struct ib *ib, const struct ib_adapter *a, voi
 
 /* ---- targets: the ends of other processes' initiators ---- */
 
-/* Destroys this process's target queue pairs without users. Requires the table's lock. */
+/* Destroys this process's target queue pairs without users (or all). Requires the table's lock. */
 static void targets_sweep(struct ib *ib, bool all)
 {
     list_foreach_safe(pos, after, &ib->xrc->targets)
@@ -267,7 +269,7 @@ static bool same_port(const struct ib_address *a, const struct ib_address *b)
     return a->lid == b->lid && memcmp(a->gid, b->gid, sizeof(a->gid)) == 0;
 }
 
-/* The number of ranks on the peer's node; 1 for processes of other jobs, for which it is unknown. */
+/* Returns the number of ranks on the peer's node; 1 for a process of another job, whose node is unknown. */
 static uint32_t count_node_ranks(const struct ib_endpoint *ep)
 {
     const struct net *net = ep->ib->base.net;
@@ -277,8 +279,8 @@ static uint32_t count_node_ranks(const struct ib_endpoint *ep)
     return MAX(n, 1u);
 }
 
-/* The number of lanes that share an initiator; 2 more for closed connections whose requests may still be in the send
- * queue. */
+/* Returns the number of lanes that may share an initiator, and 2 for closed connections whose requests may
+ * still be in the send queue. */
 static uint32_t count_lanes_per_initiator(const struct ib_endpoint *ep)
 {
     return count_node_ranks(ep) * ep->ib->lanes + 2;

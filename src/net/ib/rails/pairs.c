@@ -1,6 +1,6 @@
-/* pairs.c: opens and closes the queue pairs of a connection on further rails. net/rails/joint.h decides what to do with each pair of
- * rails, net/rails/pair.h which pairs there are; this file carries it out with verbs. An idle peer costs nothing: the pairs are
- * made when the first large transfer or a few larger frames need them.
+/* pairs.c: opens and closes the queue pairs of a connection on further rails. net/rails/pair.h pairs the
+ * rails, net/rails/joint.h decides on actions for each pair, and this file performs them with verbs. Pairs
+ * are created when the first large transfer or a few larger frames need them, so an idle peer needs none.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 
@@ -28,7 +28,7 @@ static COUNTER(failures, "ib_rail_failures",
                "Connections over rails other than the first that were closed after an error or because a "
                "port went down.");
 
-#define STEADINESS 0.5 /* weight of the newest message in adaptive striping */
+#define STEADINESS 0.5 /* weight of the newest message in the moving average of adaptive striping */
 
 enum ib_frames_policy ib_frames_get_policy(void)
 {
@@ -40,14 +40,14 @@ bool ib_frames_can_spread(const struct ib_endpoint *ep)
     return ep->has_several_rails && ep->paths && policy.value != IB_FRAMES_BINDING;
 }
 
-/* The number of receive buffers of a pair that are announced to a peer. */
+/* The number of receive buffers of a pair, as announced to the peer. */
 static uint16_t pair_buffers(const struct ib_endpoint *ep)
 {
     return ib_frames_can_spread(ep) ? (uint16_t)MIN(ep->ib->rules.first, 1000u) : 0;
 }
 
-/* True if rings may be used over pairs: every adapter writes the end of a frame last, as that of the primary rail
- * does. */
+/* True if ring slots may be written over pairs: all adapters are of the type of the primary rail's adapter,
+ * which places the last byte last. */
 static bool rings_allowed_over_pairs(const struct ib *ib)
 {
     const struct ib_device *home = ib->rails[0].device;
@@ -104,8 +104,8 @@ size_t ib_pairs_fill_message(struct ib_endpoint *ep, void *body)
     out->frames = pair_buffers(ep) & 0x7fff;
     out->rings = rings_allowed_over_pairs(ib);
     ib_rails_describe(ib, out->rail);
-    /* A port that is down is reported only after its pairs were dropped: the report makes the peer drop its ends, and an acknowledged
-     * frame that was not processed before would be lost. */
+    /* A port that is down is reported only after its pairs were dropped: the report makes the peer drop its
+     * ends, and a frame that was acknowledged but not processed before would be lost. */
     for (uint32_t k = 1; k < out->pairs; k++)
         out->rail[j->pair[k].mine].up |= j->pair[k].joint.state != JOINT_APART;
     for (uint32_t k = 1; k < out->pairs; k++) {
@@ -125,8 +125,7 @@ size_t ib_pairs_fill_message(struct ib_endpoint *ep, void *body)
 static void pair_connect_queue(struct ib_endpoint *ep, struct ib_pair *s, const struct ib_pair_info *to)
 {
     const struct ib_rail_info *peer = &ep->pairs->peer[s->yours];
-    if (s->lane
-            .given_up) /* ib_pairs_drop_failed is processing arrived messages, and drops the pair afterwards */
+    if (s->lane.given_up) /* ib_pairs_drop_failed drops the pair when it has processed the arrived messages */
         return;
     if (ib_lane_connect(&s->lane, &peer->address, to->qpn, to->psn, peer->rd_atomic) != 0 &&
         !ib_adapter_is_gone(s->lane.rail->adapter))
@@ -138,7 +137,7 @@ static void pair_connect_queue(struct ib_endpoint *ep, struct ib_pair *s, const 
     ep->ib->events->pair_connected(&s->lane);
 }
 
-/* Creates the queue pair of an additional rail; on failure the connection continues without that rail. */
+/* Creates the queue pair of an additional rail. If that fails the connection continues without the rail. */
 static bool pair_create_queue(struct ib_pair *s)
 {
     struct ib *ib = s->lane.endpoint->ib;
@@ -151,8 +150,8 @@ static bool pair_create_queue(struct ib_pair *s)
     return false;
 }
 
-/* Called when frames of a destroyed queue pair are missing: the peer delivers nothing behind the gap, so the
- * connection is opened again, which closes it. */
+/* Called before a queue pair is destroyed. If frames were in flight on it, the peer cannot deliver later
+ * frames; the connection is reopened, which repeats them. */
 static void pair_collect_frames(struct ib_lane *lane)
 {
     struct ib_endpoint *ep = lane->endpoint;
@@ -168,8 +167,8 @@ static void pair_collect_frames(struct ib_lane *lane)
     ep->ib->events->failed(ep, NULL);
 }
 
-/* Detaches held frames of a destroyed queue pair: they return no credits, since the next queue pair starts with new
- * ones. */
+/* Detaches held frames of a destroyed queue pair: they return no credits, because the next queue pair starts
+ * with new credits. */
 static void pair_orphan_frames(struct ib_endpoint *ep, const struct ib_lane *lane)
 {
     list_foreach(pos, &ep->held)
@@ -218,15 +217,15 @@ static bool is_pair_wanted(const struct ib_endpoint *ep, const struct ib_pair *s
     return ib_rail_is_up(s->lane.rail) && ep->pairs->peer[s->yours].up && !s->resting;
 }
 
-/* Drops failed pairs once everything that has arrived through them was processed. */
+/* Requests that the next poll drops failed pairs, after the messages that arrived through them. */
 static void schedule_pair_drop(struct ib *ib)
 {
     ib->pair_failures = true;
     atomic_store(&ib->attention, 1);
 }
 
-/* Joins or drops the pair if its ports have changed. Arrived frames must be processed first (drop_failed_pairs), unless the peer has
- * dropped its end: then they arrived before the peer's report. */
+/* Joins or drops the pair if its ports have changed. Arrived frames must be processed before a drop
+ * (drop_failed_pairs), unless the peer has dropped its end: then they arrived before the peer's report. */
 static void pair_follow_ports(struct ib_endpoint *ep, unsigned k)
 {
     struct ib_pair *s = &ep->pairs->pair[k];
@@ -263,7 +262,8 @@ void ib_pair_report_failure(struct ib_lane *lane, const char *why)
 
 /* ---- reports of the peer ---- */
 
-/* Pairs the rails. Both ends must number the pairs in the same way: the process with the smaller name comes first. */
+/* Pairs the rails. Both ends must number the pairs equally, so the first end (ib_endpoint_is_first)
+ * determines the order. */
 static void match_rail_pairs(struct ib_endpoint *ep, const struct ib_rail_info *mine)
 {
     struct ib_pairs *j = ep->pairs;
@@ -279,7 +279,7 @@ static void match_rail_pairs(struct ib_endpoint *ep, const struct ib_rail_info *
         j->pair[k].yours = first ? pairs[k].b : pairs[k].a;
         lane_init(ep, k);
     }
-    j->pair[0].mine = ep->primary; /* wherever the connection is */
+    j->pair[0].mine = ep->primary; /* the current rails of the connection */
     j->pair[0].yours = ep->peer_rail;
     adapt_open(&j->adapt, j->count, STEADINESS);
     ep->ib->events->pairs_known(ep);
@@ -316,7 +316,7 @@ void ib_pairs_take_message(struct ib_endpoint *ep, const struct ib_rails_message
         ib_pairs_fill_message(ep, &mine);
         match_rail_pairs(ep, mine.rail);
         ib_control_send(ep,
-                        IB_RAILS); /* also if there is nothing to join: the peer needs the list of rails */
+                        IB_RAILS); /* also if there is nothing to connect: the peer needs the list of rails */
     }
     for (unsigned k = 1; k < j->count; k++) {
         struct ib_pair *s = &j->pair[k];
@@ -331,9 +331,8 @@ void ib_pairs_take_message(struct ib_endpoint *ep, const struct ib_rails_message
 
 /* ---- ports, and the end ---- */
 
-/* Drops failed pairs. Frames that have arrived through a pair and were not processed would be lost with it: the sender
- * has an acknowledgement and does not repeat them. So receiving stops first, these frames are processed, and then the
- * pair is dropped. */
+/* Stops receiving on failed pairs and processes the frames that have arrived through them, before the pairs
+ * are dropped: the sender has acknowledgements for these frames and does not repeat them. */
 static void drop_failed_pairs(struct ib *ib)
 {
     bool any = false;
@@ -383,7 +382,7 @@ void ib_pairs_check_ports(struct ib *ib, bool rested)
         if (!ep->pairs || !ep->peer || ep->conn.state != CONN_OPEN)
             continue;
         for (unsigned k = 1; k < ep->pairs->count; k++) {
-            if (rested || ib_rail_is_up(ep->pairs->pair[k].lane.rail)) /* the port may just have come back */
+            if (rested || ib_rail_is_up(ep->pairs->pair[k].lane.rail)) /* the port may just have come up */
                 ep->pairs->pair[k].resting = false;
             pair_follow_ports(ep, k);
         }

@@ -1,5 +1,5 @@
-/* spread.c: frames over several rails [Liu04 8.2.4]: small messages and the control messages of protocols, multiplexed by
- * IB_MESSAGES. net/rails/mux.h chooses a pair of rails for each frame; see rails.h.
+/* spread.c: frames over several rails [Liu04 8.2.4]: the policy IB_MESSAGES distributes small messages and
+ * the control messages of protocols. net/rails/mux.h chooses a pair of rails for each frame; see rails.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 
@@ -14,8 +14,9 @@
 static COUNTER(further, "ib_frames_spread",
                "Frames sent over rails other than that of the connection (FISHPLATE_LAB=IB_MESSAGES).");
 
-/* For IB_MESSAGES=auto. Shorter messages cost the processor more if they change rails; from about 1 KiB on the link is the limit
- * (lab/notes/rails.md). Further rails, which need receive buffers, are joined after FEW longer messages. */
+/* For IB_MESSAGES=auto. Below about 1 KiB a change of rails costs more processor time than it saves; above,
+ * the link is the limit (lab/notes/rails.md). Further rails, which need receive buffers, are connected after
+ * FEW messages of KEPT_BELOW bytes or more. */
 #define KEPT_BELOW 1024 /* bytes */
 #define FEW        16
 
@@ -34,7 +35,7 @@ static unsigned lane_pair_index(const struct ib_lane *lane)
 
 /* ---- which pairs ---- */
 
-/* The weight of a pair for FISHPLATE_IB_WEIGHTS=auto: the rate of the slower end. */
+/* The weight of a pair. With IB_MESSAGES=auto, the rate of the slower end; else the rail's weight. */
 static double pair_weight(const struct ib_endpoint *ep, const struct ib_pair *pair)
 {
     const struct ib_rail *mine = &ep->ib->rails[pair->mine];
@@ -50,7 +51,7 @@ void ib_spread_open(struct ib_endpoint *ep)
         return;
     struct ib_spread *s = calloc(1, sizeof(*s));
     if (!s)
-        return; /* the primary rail alone will do */
+        return; /* frames use the primary rail alone */
     double weight[RAILS_MAX];
     for (unsigned k = 0; k < j->count; k++)
         weight[k] = pair_weight(ep, &j->pair[k]);
@@ -61,7 +62,7 @@ void ib_spread_open(struct ib_endpoint *ep)
     mux_settings(&s->mux, weight, how == MUX_WINDOW ? WINDOW_MESSAGES : WINDOW_BYTES);
     mux_set_short_limit(&s->mux, ib_frames_get_policy() == IB_FRAMES_AUTO
                                      ? KEPT_BELOW + 1
-                                     : 0); /* frames count with one byte more than their payload */
+                                     : 0); /* mux counts one byte more than the payload */
     j->spread = s;
 }
 
@@ -82,7 +83,7 @@ void ib_spread_update_route(struct ib_endpoint *ep)
     traffic_set_pairs(&ep->traffic, s && ep->pairs->frames > 0 && (ep->pairs->up & ~rail_bit(0)) != 0);
 }
 
-/* Resets the state of a rail whose queue pair is new. */
+/* Resets the state of a rail after its queue pair was created. */
 static void reset_rail_state(struct ib_spread *s, const struct ib_lane *lane, unsigned k)
 {
     s->seen[k] = 0;
@@ -111,7 +112,8 @@ static struct ib_lane *pair_lane(struct ib_endpoint *ep, unsigned pair, size_t l
     return pair == 0 ? ib_lane_for_size(ep, len) : &ep->pairs->pair[pair].lane;
 }
 
-/* Reports completed bytes to mux since its last choice. Where the primary rail has two queue pairs, that of large frames counts. */
+/* Reports bytes completed since the last choice to mux. Of two queue pairs of the primary rail, only that of
+ * large frames counts. */
 static void spread_count_completed(struct ib_endpoint *ep, struct ib_spread *s)
 {
     for (unsigned k = 0; k < s->mux.rails; k++) {
@@ -125,7 +127,7 @@ static void spread_count_completed(struct ib_endpoint *ep, struct ib_spread *s)
     }
 }
 
-/* Counts a frame that is about to be posted. True if the request must be signalled, so that the window advances. */
+/* Counts a frame that is about to be posted. True if the request must be signalled to advance the window. */
 static bool spread_count_sent(struct ib_spread *s, const struct ib_lane *lane, unsigned k, size_t bytes)
 {
     if (s->mux.policy != MUX_ROOM || (k == 0 && lane->index != lane->endpoint->ib->lanes - 1)) {
@@ -227,7 +229,7 @@ static int spread_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uin
     }
     struct ib_spread *s = endpoint_spread(ep);
     unsigned k = spread_choose_pair(ep, s, len + 1);
-    if (k == RAIL_NONE) /* all windows are full, and completions of frames under way will open them */
+    if (k == RAIL_NONE) /* all windows are full; completions of frames in flight will open them */
         return ERR_AGAIN;
     int rc = send_over_pair(ep, k, head, from, word, payload, len);
     if (rc != 0 && k > 0) /* the primary rail may have room */
@@ -237,8 +239,7 @@ static int spread_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uin
     return rc;
 }
 
-/* Reserves a buffer in which the frame is built; on an additional rail a buffer of the send/receive channel, which all
- * rails have. */
+/* Reserves a buffer for the frame: on an additional rail one of the send/receive channel. */
 static int spread_reserve(struct ib_endpoint *ep, size_t len, void **payload)
 {
     if (!traffic_is_ready(&ep->traffic))
@@ -251,7 +252,7 @@ static int spread_reserve(struct ib_endpoint *ep, size_t len, void **payload)
     unsigned k = spread_choose_pair(ep, s, len + 1);
     if (k == RAIL_NONE)
         return ERR_AGAIN;
-    mux_done(&s->mux, k, len + 1); /* the frame is counted when it is committed */
+    mux_done(&s->mux, k, len + 1); /* counted when the frame is committed */
     if (k > 0 && ib_lane_reserve_frame(pair_lane(ep, k, len), payload) == 0)
         return 0;
     return ib_primary_reserve_frame(ep, len, payload);

@@ -9,7 +9,7 @@
 
 #define PIECE_MAX (1u << 30) /* largest number of bytes of one RDMA request */
 
-/* Records the request for repetition; for a silent put this is the only record. */
+/* Records a request that may have to be repeated. The record of a silent put includes its data. */
 static void work_store_request(struct ib_lane *lane, struct ib_work *w, const struct ib_rdma *whole,
                                bool silent)
 {
@@ -20,7 +20,7 @@ static void work_store_request(struct ib_lane *lane, struct ib_work *w, const st
         memcpy(lane->copies + (size_t)place * IB_COPY, (const void *)whole->local, MIN(whole->len, IB_COPY));
 }
 
-/* Posts one transfer in as many requests as needed. The last one completes op, which is NULL for a silent put. */
+/* Posts one transfer as one or more requests. The last one completes op (NULL: a silent put). */
 int ib_rdma_post(struct ib_lane *lane, const struct ib_transfer *t, size_t len, struct net_op *op)
 {
     struct ib_endpoint *ep = lane->endpoint;

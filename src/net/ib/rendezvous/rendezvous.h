@@ -7,13 +7,13 @@
 
 #include "net/ib/ib.h"
 
-/* A put or get of the transport. */
+/* A put or get as requested from one queue pair. */
 struct ib_transfer {
     enum ibv_wr_opcode opcode;
     uintptr_t local;
     uint64_t remote;
     uint32_t lkey, rkey;
-    const struct ib_rdma *whole; /* to be repeated after a failure; NULL: the caller repeats the transfer */
+    const struct ib_rdma *whole; /* record for repetition; NULL: the caller repeats the transfer */
 };
 
 /* rdma.c */
@@ -34,15 +34,15 @@ void ib_stripe_close(struct ib *ib);
 int ib_stripe_transfer(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_t local,
                        const struct net_mem *mem, uint64_t remote, const struct net_key *key, size_t len,
                        struct net_op *op);
-void ib_stripes_retry(struct ib *ib); /* issues stripes that waited for room in a send queue */
+void ib_stripes_retry(struct ib *ib); /* posts stripes that waited for room in a send queue */
 void ib_stripes_repeat(struct ib_endpoint *ep,
-                       unsigned pair); /* issues stripes again that failed on the pair */
+                       unsigned pair); /* posts stripes again that failed on the pair */
 void ib_stripes_set_pair(struct ib_endpoint *ep, unsigned pair, bool up);
 void ib_stripes_set_weights(struct ib_endpoint *ep);
-void ib_stripes_forget(struct ib_endpoint *ep); /* frees transfers for which no caller waits any more */
+void ib_stripes_forget(struct ib_endpoint *ep); /* frees transfers whose callers no longer wait */
 void ib_stripes_fail(struct ib_endpoint *ep);   /* the peer has died: all transfers end with an error */
 bool ib_is_stripe(
-    const struct net_op *op); /* a part of a striped transfer, which repeats it after a failure */
+    const struct net_op *op); /* one stripe of a transfer; stripe.c repeats it after a failure */
 
 /* True if the transfer is large enough to be striped and more than one rail may reach the peer. */
 static inline bool ib_may_stripe(const struct ib *ib, const struct ib_endpoint *ep, size_t len)

@@ -1,6 +1,7 @@
-/* stripe.c: large puts and gets, cut into a stripe for each rail and moved straight into their final memory [Liu04 8.2.3]. net/rails
- * decides: stripe.h cuts, adapt.h follows the speed of the rails, filter.h reports the transfer once, when every stripe has arrived, and
- * repeats stripes that a rail failed to deliver.
+/* stripe.c: large puts and gets, divided into a stripe for each rail and moved directly into their final
+ * memory [Liu04 8.2.3]. src/net/rails decides: stripe.h divides, adapt.h measures the speed of the rails,
+ * filter.h completes the transfer when every stripe has arrived, and repeats stripes that a rail failed to
+ * deliver.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -15,7 +16,7 @@
 #include "net/ib/rendezvous/rendezvous.h"
 #include "net/rails/filter.h"
 
-enum { ADAPTIVE, EVEN, WEIGHTED, OFF, ALLOTTED /* then as enum ib_allot_policy */ };
+enum { ADAPTIVE, EVEN, WEIGHTED, OFF, ALLOTTED /* further values: ALLOTTED + enum ib_allot_policy */ };
 
 static TUNABLE_CHOICE_FEW(
     policy, "IB_STRIPE", ADAPTIVE,
@@ -36,9 +37,9 @@ static COUNTER(repeated, "ib_stripes_repeated",
                "Parts of large messages sent again over another rail after their rail failed.");
 
 #define ALIGNMENT 4096
-#define ORDERED   256 /* bytes: shorter requests are done in the order of the calls, by one queue pair */
+#define ORDERED   256 /* bytes; requests up to this length use one queue pair, in the order of the calls */
 
-/* A stripe reports as any transfer does. */
+/* A stripe is a net_op of its own, with stripe_done as callback. */
 struct stripe_op {
     struct net_op op;
     struct ib_striped *message;
@@ -52,10 +53,9 @@ struct ib_striped {
     struct net_op *op;
     struct filter filter;
     enum ibv_wr_opcode opcode;
-    uint32_t set,
-        reserved; /* bit sets of the pairs that the transfer may use, and of those reserved for it */
+    uint32_t set, reserved; /* bit sets of pairs: permitted for the transfer; reserved for it */
     uint64_t bytes;
-    uint32_t failed[RAILS_MAX]; /* by pair: bit set of stripes that failed on the pair and may still arrive */
+    uint32_t failed[RAILS_MAX]; /* by pair: bit set of failed stripes whose data may still arrive */
     uintptr_t local;
     uint64_t remote;
     struct net_mem memory;
@@ -123,7 +123,7 @@ static void stripe_post(struct ib_striped *m, unsigned i, uint32_t ticket)
     counter_add(lane->rail->stripes, 1);
 }
 
-/* Issues all stripes that wait, except those without room in their send queue, which ib_stripes_retry tries again. */
+/* Posts all stripes that were not posted yet. If a send queue has no room, ib_stripes_retry tries again. */
 static void stripes_issue_waiting(struct ib_striped *m)
 {
     uint32_t ticket;
@@ -169,7 +169,7 @@ int ib_stripe_transfer(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintpt
     struct stripe cut[RAILS_MAX];
     if (!ep->pairs)
         ib_pairs_request(ep);
-    if (!ep->pairs || ep->pairs->up == rail_bit(0)) { /* not joined yet, or all others are down */
+    if (!ep->pairs || ep->pairs->up == rail_bit(0)) { /* not connected yet, or all further rails are down */
         if (unlikely(ib->allot != NULL))
             ib->allot->cancel(ep);
         return ib_rdma_post_primary(
@@ -208,7 +208,7 @@ int ib_stripe_transfer(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintpt
 
 /* ---- the end of stripes ---- */
 
-/* The transfer has ended: releases its rails. */
+/* Releases the rails of a completed transfer (allotment policies). */
 static void release_rails(struct ib_striped *m)
 {
     struct ib_endpoint *ep = m->ep;
@@ -231,8 +231,9 @@ static void stripes_apply_verdict(struct ib_striped *m, enum filter_verdict v)
     op->done(op, 0);
 }
 
-/* Handles a failed stripe. A failed write may still be on its way until the peer has dropped its end; data of a read
- * cannot arrive once the queue pair here is gone. */
+/* Handles a failed stripe. A failed read can be repeated at once: no data arrives after the local queue pair
+ * is destroyed. Data of a failed write may arrive until the peer has destroyed its end, so the write is
+ * repeated by ib_stripes_repeat. */
 static void stripe_failed(struct ib_striped *m, uint32_t ticket)
 {
     unsigned i = ticket >> 8;
@@ -299,7 +300,7 @@ void ib_stripes_retry(struct ib *ib)
                 stripes_issue_waiting(list_entry(pos, struct ib_striped, link));
 }
 
-/* Computes the weights of the rails; each pair has the rate of its slower end. */
+/* Sets the weights of the rails for even and weighted striping. */
 void ib_stripes_set_weights(struct ib_endpoint *ep)
 {
     struct ib_pairs *j = ep->pairs;
@@ -316,7 +317,7 @@ static void remove_from_counts(struct ib_striped *m)
     }
 }
 
-/* Frees the striped transfers of a closed connection, for which no caller waits any more. */
+/* Frees the striped transfers of a closed connection; their callers do not wait any more. */
 void ib_stripes_forget(struct ib_endpoint *ep)
 {
     list_foreach_safe(pos, after, &ep->pairs->under_way)
@@ -329,8 +330,8 @@ void ib_stripes_forget(struct ib_endpoint *ep)
     }
 }
 
-/* Detaches striped transfers from the requests of a queue pair of the primary rail, which is destroyed after the transfers were
- * freed. */
+/* Detaches striped transfers from the requests of a primary queue pair, because that queue pair is destroyed
+ * after the transfers are freed. */
 static void lane_detach_stripes(struct ib_lane *lane)
 {
     for (uint32_t at = lane->tail; at != lane->head; at++) {

@@ -1,4 +1,4 @@
-/* transfer.c: puts, gets and atomic operations: over the primary rail rail, or as stripes over several rails.
+/* transfer.c: puts, gets and atomic operations: over the primary rail, or as stripes over several rails.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/counter.h"
@@ -30,8 +30,7 @@ static int post_rdma_transfer(struct ib_endpoint *ep, enum ibv_wr_opcode opcode,
     return ib_rdma_post_primary(ep, &r, op);
 }
 
-/* Posts a silent put as one request without a record: for flags of barriers, where each instruction is part of the
- * latency. */
+/* Posts a silent put as one request without a record: the fast path for the flags of barriers. */
 static bool put_inline_silent(struct ib_endpoint *ep, const void *local, uint64_t remote,
                               const struct net_key *key, size_t len)
 {
@@ -82,7 +81,7 @@ int ib_atomic(struct peer *peer, const struct net_atomic *change, uint64_t *old,
     if (unlikely(!traffic_is_ready(&ep->traffic)))
         return ib_frame_open_connection(ep);
     struct ib_lane *lane =
-        &ep->lanes[ep->ib->lanes - 1]; /* as post_rdma_transfer: requests keep their order */
+        &ep->lanes[ep->ib->lanes - 1]; /* the queue pair of post_rdma_transfer: requests keep their order */
     if (unlikely(!ib_lane_has_room(lane, 1, false)))
         return ib_lane_refuse_full();
     struct ibv_sge piece = {

@@ -1,5 +1,5 @@
-/* barrier.c: barriers that the fabric performs, where the verbs library offers them: in softib's switch, and by a device that
- * has the wires of a barrier network [Hoefler05 3.1, 3.2].
+/* barrier.c: barriers that the network performs, if the verbs library offers them: in softib's switch, and by
+ * a barrier network's device [Hoefler05 3.1, 3.2].
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -70,7 +70,7 @@ static const struct transport_barrier *barrier_open(struct ib_barrier *b, const 
     return &b->base;
 }
 
-/* Opens the device that the survey found to have a barrier network. */
+/* Opens the first permitted device of a barrier network. */
 static void open_wires(struct ib *ib)
 {
     const struct ib_survey *s = &ib->device.survey;

@@ -1,4 +1,4 @@
-/* events.c: which file acts on which event and on which control message; see events.h.
+/* events.c: the tables of handlers for events and for control messages; see events.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/channel/channel.h"
@@ -59,8 +59,8 @@ static void on_primary_rail_back(struct ib_endpoint *ep)
     ep->control_pending |= 1u << IB_RAILS | (allot_has_messages(ep) ? 1u << IB_RESERVE : 0);
 }
 
-/* Called when the connection has opened: the peer has destroyed the old queue pairs, so what they did not deliver can
- * be sent again. */
+/* Called when the connection has opened. The peer has destroyed the old queue pairs, so messages that they
+ * did not deliver can be repeated. */
 static void on_opened(struct ib_endpoint *ep)
 {
     if (ep->paths) {
@@ -150,12 +150,12 @@ static void handle_closing(struct ib_endpoint *ep, const struct ib_head *h, size
         ib_endpoint_perform_actions(ep, conn_close_accepted(&ep->conn));
     } else {
         ib_endpoint_perform_actions(ep, conn_close_refused(&ep->conn));
-        /* For frames that arrived meanwhile. The peer may be out of credits and send nothing that requests them. */
+        /* Frames may have arrived meanwhile. A peer without credits sends nothing that would return them. */
         ib_endpoint_return_credits(ep);
     }
 }
 
-/* Posts requests whose completion ends all queue pairs of the endpoint. */
+/* Posts markers on all other queue pairs of the endpoint: their completion ends these queue pairs. */
 static void post_final_markers(struct ib_endpoint *ep)
 {
     if (ep->ib->lanes > 1 && ep->lanes[1].head != ep->lanes[1].tail) {

@@ -1,4 +1,5 @@
-/* peers.c: the endpoints of peers: made when a peer is first used, freed when a guest has gone or the transport closes.
+/* peers.c: the endpoints of peers: created when a peer is first used, reused when a guest has departed, freed
+ * when the transport closes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -16,10 +17,10 @@
 #include "net/ib/transport/transport.h"
 #include "net/guest.h"
 
-#define PART_PATIENCE 5u /* seconds within which a guest must answer CLOSE */
+#define PART_PATIENCE 5u /* s; time limit for a guest's answer to CLOSE */
 
-/* Fills the capabilities. Stripes of one transfer arrive in any order, and a frame may overtake them: the layers above
- * wait for completions. */
+/* Fills the capabilities. Stripes of one transfer arrive in any order, and a frame may arrive before them, so
+ * the layers above wait for completions. */
 static void fill_caps(struct ib *ib, const struct ib_endpoint *ep, struct transport_caps *caps)
 {
     *caps = (struct transport_caps){
@@ -79,7 +80,7 @@ static int find_address(struct ib *ib, struct ib_endpoint *ep, struct ib_rail_in
                         uint32_t *rails)
 {
     *rails = 0;
-    if (ep->peer->card) { /* checked by ib_can_connect */
+    if (ep->peer->card) { /* ib_can_connect has checked the card */
         memcpy(&ep->address, ep->peer->card->ib, sizeof(ep->address));
         return 0;
     }
@@ -107,7 +108,7 @@ static int find_address(struct ib *ib, struct ib_endpoint *ep, struct ib_rail_in
     return 0;
 }
 
-/* A new endpoint, or that of a departed guest, whose memory is reused. */
+/* Returns a new endpoint, or reuses that of a departed guest. */
 static struct ib_endpoint *endpoint_new(struct ib *ib)
 {
     struct ib_endpoint *ep = NULL;
@@ -136,7 +137,7 @@ int ib_peer_connect(struct transport *t, struct peer *peer)
         return err_set(MPI_ERR_NO_MEM, "out of memory for the connection to rank %u", peer->rank);
     struct ib_rail_info said[IB_RAILS_MAX];
     uint32_t rails;
-    bool again = ep->bell != NULL; /* the endpoint of a departed guest is used again */
+    bool again = ep->bell != NULL; /* the endpoint of a departed guest is reused */
     ep->ib = ib;
     ep->peer = peer;
     list_init(&ep->held);
@@ -147,7 +148,7 @@ int ib_peer_connect(struct transport *t, struct peer *peer)
     int rc = find_address(ib, ep, said, &rails);
     rc = rc ? rc : lanes_init(ib, ep);
     ep->has_several_rails = rc == 0 && ib_has_several_rails(ib, &ep->address);
-    if (rc == 0 && rails > 0) /* not for guests, whose connections end with their queue pairs */
+    if (rc == 0 && rails > 0) /* not for guests: their connections are not reopened after a failure */
         rc = ib_paths_find(ep, said, rails);
     rc = rc || again ? rc : endpoint_number(ib, ep);
     if (rc != 0 && again) {
@@ -177,12 +178,12 @@ void ib_peer_disconnect(struct transport *t, struct peer *peer)
         ib->device.verbs.destroy_ah(ep->ah);
     ep->ah = NULL;
     ep->peer = NULL;
-    /* the endpoint is not freed: completions under way may still name its lanes */
+    /* The endpoint is not freed: completions in flight may still refer to its lanes. */
 }
 
-/* Disconnects from a peer that disconnects too, or has ended. While frames are unacknowledged the connection stays
- * OPEN and the peer's adapter decides: it acknowledges them, or they fail because the peer has ended. After CLOSE
- * nothing of this process can be lost. */
+/* Disconnects from a peer that disconnects too, or has ended. The connection stays OPEN while frames are
+ * unacknowledged: the peer's adapter acknowledges them, or they fail because the peer has ended. After CLOSE
+ * no message of this process can be lost. */
 void ib_peer_part(struct transport *t, struct peer *peer, bool begin)
 {
     struct ib_endpoint *ep = peer->endpoint;

@@ -1,5 +1,5 @@
-/* poll.c: one poll: rings, completion queues, and the rarer work: control messages that wait for room, ports that changed,
- * connections that failed, timers.
+/* poll.c: one poll: rings, completion queues, and less frequent work: pending control messages, changed
+ * ports, failed connections, timers.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/channel/channel.h"
@@ -12,9 +12,9 @@
 
 #define SWEEP 1024 /* polls between two checks for registered memory that was freed */
 
-/* Probes peers: a process that only waits for messages would not notice a dead peer. A request without effect needs no
- * help of the peer's program, which may be busy, and fails if the peer is gone, or has agreed to close and that
- * message did not arrive. */
+/* Probes silent peers: a process that only waits for messages would not detect a dead peer. The probe is a
+ * write of 0 bytes. It needs no action of the peer's program, and fails if the peer's queue pair is gone: the
+ * peer has ended, or has closed the connection and its AGREE was lost. */
 static void peers_probe(struct ib *ib)
 {
     ib_failover_check_patience(ib);
@@ -37,8 +37,8 @@ static void peers_probe(struct ib *ib)
     }
 }
 
-/* Flushes each endpoint in the list once. Sending may complete transfers, which adds endpoints to the list or removes
- * them. */
+/* Flushes each endpoint in the list once. `end` marks the last one, because a flush may add endpoints to the
+ * list or remove them. */
 static void flush_waiting_endpoints(struct ib *ib)
 {
     struct list end;
@@ -88,8 +88,8 @@ int ib_poll(struct transport *t)
     struct ib *ib = ib_of(t);
     int events = ib->pollset.count > 0 ? ib_rings_poll(ib) : 0;
     ib->tick++;
-    /* A frame that was waited for is answered first: completions wait until the next poll, where frames do not come in a
-     * stream. */
+    /* A frame after an idle poll is returned to the caller at once, and completions wait until the next poll.
+     * In a stream of frames completions are polled each time. */
     bool at_once = events > 0 && ib->rings_idle && ib->tick % IB_LISTEN != 0;
     ib->rings_idle = events == 0;
     if (!at_once)

@@ -1,10 +1,11 @@
-/* sleep.c: sleeping until something arrives. The adapter reports events on a file descriptor, but the node's doorbell is a futex. A
- * thread waits for the descriptor and rings the doorbell, so that a process can sleep on both at once. The same thread receives
- * asynchronous events: a shared receive queue that runs low, a port that goes down.
+/* sleep.c: sleeping until a message arrives. The adapter reports events on a file descriptor, but the node's
+ * doorbell is a futex. A thread waits for the descriptor and rings the doorbell, so that a process can sleep
+ * on both at once. The same thread receives asynchronous events: a shared receive queue that runs low, a port
+ * that goes down.
  *
- * A frame in a ring wakes nobody, so ring.c notifies the writers before this process sleeps. An adapter that does not preserve
- * the order of acknowledgements and data may miss a write; therefore the thread also rings the doorbell periodically while there
- * are rings, less often the longer nothing happens.
+ * A frame in a ring wakes no process, so ring.c notifies the writers before this process sleeps. If an
+ * adapter does not preserve the order of acknowledgements and data, a write may be missed; therefore the
+ * thread also rings the doorbell periodically while there are rings, at growing intervals.
  *
  * The thread also triggers the periodic probe of silent peers (poll.c).
  *
@@ -38,7 +39,7 @@ static struct ib_rail *find_rail(struct ib *ib, const struct ib_adapter *a, int 
     return NULL;
 }
 
-/* Records a port event for all rails of the port, which may be several paths. */
+/* Records a port event for all rails of the port: each of its paths is a rail. */
 static void port_event(struct ib *ib, const struct ib_adapter *a, int port, uint64_t down)
 {
     const struct ib_rail *first = find_rail(ib, a, port);
@@ -128,7 +129,7 @@ static void *event_thread_run(void *arg)
         wait = n == 0 ? MIN(2 * wait, LAST_LOOK) : FIRST_LOOK;
         if (n < 0)
             continue;
-        /* Checked first: a process that goes to sleep often writes to stop_fd all the time. */
+        /* The pulse is checked first: a process that often goes to sleep writes to stop_fd continuously. */
         bool due = clock_ns() >= pulse;
         if (due) {
             pulse = clock_ns() + IB_PULSE * 1000000ull;
@@ -140,7 +141,7 @@ static void *event_thread_run(void *arg)
             if (read(ib->stop_fd, &count, sizeof(count)) > 0 && atomic_load(&ib->stop))
                 return NULL;
             if (!due)
-                continue; /* the process has opened rings: poll with a time limit from now on */
+                continue; /* the process sleeps with rings now: poll with a time limit */
         }
         for (uint32_t i = 0; n > 0 && i < ib->nadapters; i++) {
             if (fds[1 + 2 * i].revents)
@@ -166,7 +167,7 @@ int ib_event_open(struct ib *ib)
         set_nonblocking(ib->adapters[i].device->context->async_fd);
     }
     ib->pulsed = clock_ns();
-    sigfillset(&all); /* signals belong to the program's own threads */
+    sigfillset(&all); /* signals are for the program's own threads */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int rc = ib->stop_fd < 0 ? errno : pthread_create(&ib->thread, NULL, event_thread_run, ib);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -194,7 +195,7 @@ void ib_event_close(struct ib *ib)
         close(ib->stop_fd);
 }
 
-/* Arms the completion queues: later arrivals ring the doorbell. Returns false if something has arrived already. */
+/* Arms the completion queues, so that later arrivals ring the doorbell. False: a message has arrived. */
 bool ib_arm(struct transport *t)
 {
     struct ib *ib = ib_of(t);

@@ -77,10 +77,10 @@ static LABORATORY_SIZE(
     "uses send and receive instead. Must be the same on all ranks.");
 
 #define POLLSET_AUTO 16
-#define SMALL_FRAME  2048 /* bytes of a buffer of the small shared receive queue */
+#define SMALL_FRAME  2048 /* bytes of a buffer in the shared receive queue for small frames */
 #define FINISH_SECONDS \
-    10u /* wait for peers that may have ended without a report, if everything is acknowledged */
-#define START_PINNED (8u << 20) /* bytes that every job needs; the rest of the limit is for messages */
+    10u /* time limit for peers that may have ended without a report, if all sends are acknowledged */
+#define START_PINNED (8u << 20) /* bytes that every job pins; the rest of the limit is for messages */
 
 static void transport_read_settings(struct ib *ib)
 {
@@ -110,8 +110,8 @@ static void transport_read_settings(struct ib *ib)
     ib_pool_init(&ib->bells, ib, CACHE_LINE);
 }
 
-/* Decides whether rings are used. If the end of a frame cannot be polled for, a ring needs the receive and the
- * completion of a send as well as keys and slots, which gains nothing. Only the device can tell. */
+/* Decides whether rings are used. If the last byte of a frame cannot be polled, a frame in a ring also
+ * consumes a receive buffer and a completion, so a ring has no advantage. Only the device knows. */
 static void choose_polling(struct ib *ib)
 {
     int64_t limit = poll_limit.value;
@@ -126,7 +126,7 @@ static void choose_polling(struct ib *ib)
 static int transport_start(struct ib *ib, struct boot *boot)
 {
     const struct verbs *v = &ib->device.verbs;
-    if (!v->softib && memlock_check(START_PINNED, ib->device.name) != 0) /* softib pins nothing */
+    if (!v->softib && memlock_check(START_PINNED, ib->device.name) != 0) /* softib pins no memory */
         return MPI_ERR_NO_MEM;
     transport_read_settings(ib);
     int rc = ib_rails_open(ib, boot);
@@ -167,7 +167,7 @@ static void transport_stop(struct ib *ib)
     free(ib);
 }
 
-/* Logs one line for each node: the ports used, those not used, and why. */
+/* Logs one line for each node: the ports that are used, the other ports, and the reasons. */
 static void report_ports(const struct ib *ib, const struct boot *boot)
 {
     char line[1500], text[128];
@@ -220,8 +220,9 @@ static int ib_list_ports(struct transport *t, struct net_port **ports, uint32_t 
     return 0;
 }
 
-/* True if atomic operations can be offered. With several rails a connection moves when one fails; puts and gets are
- * then repeated, but whether an atomic operation was executed is unknown, and each adapter is atomic only by itself. */
+/* True if atomic operations can be offered. With several rails a connection is reopened over another rail
+ * after a failure. Puts and gets are then repeated, but whether an atomic operation was executed is unknown;
+ * and operations of two adapters are not atomic towards each other. */
 static bool transport_has_atomics(const struct ib *ib)
 {
     return ib->nrails <= 1 && ib_device_has_atomics(&ib->device);
@@ -287,8 +288,8 @@ static void ib_fill_card(struct transport *t, struct net_card *card)
     card->has_ib = 1;
 }
 
-/* True if the two ports may be connected. Whether they are on one network is unknown beforehand; between kinds of
- * network there is no path, nor between two software fabrics, however similar their addresses. */
+/* True if the port of this card may be connected. Whether both ports are on one network is unknown before.
+ * There is no path between different kinds of network, or between two software fabrics. */
 static bool ib_can_connect(struct transport *t, const struct net_card *card)
 {
     const struct ib_device *d = &ib_of(t)->device;
@@ -302,7 +303,7 @@ static bool ib_can_connect(struct transport *t, const struct net_card *card)
 
 /* ---- start and end of a job ---- */
 
-/* True if all connections have opened once; some may have been closed again since, to stay within the budget. */
+/* True if all connections have opened once. Some may have been closed again to stay within the budget. */
 static bool all_connections_opened(const struct ib *ib)
 {
     for (uint32_t i = 0; i < ib->nendpoints; i++) {
@@ -339,7 +340,7 @@ static int ib_open_static_connections(struct transport *t)
     return 0;
 }
 
-/* True if all sends have reached the peer's adapter; messages that only return credits may be lost. */
+/* True if all sends have reached the peer's adapter; messages that only return credits are ignored. */
 static bool endpoint_is_flushed(struct ib_endpoint *ep)
 {
     bool done = ep->control_pending == 0;
@@ -348,26 +349,28 @@ static bool endpoint_is_flushed(struct ib_endpoint *ep)
         if (lane->qp && !ib_lane_has_only_credits(lane)) {
             done = false;
             if (!ep->leave
-                     .under_way) /* the completion of LEAVE is requested, and the peer may end after LEAVE */
+                     .under_way) /* LEAVE requests its own completion, and the peer may end after LEAVE */
                 ib_lane_request_completion(lane);
         }
     }
     return ib_spread_all_sends_done(ep) && done;
 }
 
-/* A peer must not mistake the end of this process for its death: LEAVE is sent on every connection, also on those that open
- * meanwhile. When all processes end together, each waits for the LEAVE of the other: a process that ended as soon as its own LEAVE had
- * arrived would leave the other to send to nobody, and to wait until its adapter gives up.
+/* True if this process may end as far as this connection is concerned. A peer must not mistake the end of
+ * this process for a failure, so LEAVE is sent on every connection, also on those that open meanwhile. When
+ * all processes end together, each waits for the LEAVE of the other; otherwise a peer could send to a process
+ * that has ended, and wait until its adapter gives up.
  *
- * Elapsed time decides about no data: frames that the peer's adapter has not acknowledged are waited for, however long the peer is
- * stopped. A peer that has died is reported by the launcher (ib_peer_lost), and its connection is idle from then on. Only where this
- * process has nothing unacknowledged, and the peer may have ended already without a report, does it wait no longer than
- * FINISH_SECONDS (late). */
+ * No data is given up after a time limit: a process waits for the acknowledgement of its frames however long
+ * the peer is stopped. If the peer dies, the launcher reports its death (ib_peer_lost) and the connection
+ * becomes idle. Only if everything is acknowledged, and the peer may have ended without a report, the wait
+ * ends after FINISH_SECONDS (late). */
 static bool endpoint_finished(struct ib_endpoint *ep, bool together, bool late)
 {
     const struct leave *leave = &ep->leave;
     if (ep->failed_since != 0 || ep->traffic.state == TRAFFIC_FAILING)
-        /* Lost messages must arrive. If the ranks do not end together, the end of the peer may have caused the failure. */
+        /* Lost messages must be repeated. If the ranks do not end together, the end of the peer may have
+         * caused the failure. */
         return leave_permits_end(leave) || (!together && late);
     switch (ep->conn.state) {
     case CONN_OPEN:
@@ -383,7 +386,7 @@ static bool endpoint_finished(struct ib_endpoint *ep, bool together, bool late)
         return !together;
     case CONN_HALF: /* the peer requested the connection; this process has nothing to send */
         return !together || (late && !ep->conn.resumes);
-    case CONN_ASKING: /* unless the connection was open before, only a revoked communicator had something to send */
+    case CONN_ASKING: /* only if the connection was open before, messages may have to be repeated */
         return !(together && ep->conn.resumes);
     default:
         return true;

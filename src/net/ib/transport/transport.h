@@ -1,5 +1,6 @@
-/* transport.h: start and end of the transport (transport.c), one poll (poll.c), sleep and asynchronous events (sleep.c), endpoints of
- * peers (peers.c), barriers in the fabric (barrier.c), and which file acts on which event (events.c).
+/* transport.h: start and end of the transport (transport.c), one poll (poll.c), sleep and asynchronous events
+ * (sleep.c), endpoints of peers (peers.c), barriers of the network (barrier.c), and the handlers of events
+ * and control messages (events.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_TRANSPORT_H
@@ -11,9 +12,10 @@
 int ib_peer_connect(struct transport *t, struct peer *peer);
 void ib_peer_disconnect(struct transport *t, struct peer *peer);
 void ib_peer_part(struct transport *t, struct peer *peer, bool begin);
-void ib_endpoints_free(struct ib *ib); /* when the transport closes */
+void ib_endpoints_free(struct ib *ib); /* called when the transport closes */
 
-/* transport.c: sends LEAVE where it is due. True if this process may end. */
+/* transport.c: sends LEAVE on connections that are ready for it. Returns true if this process may end. late:
+ * FINISH_SECONDS have passed. */
 bool ib_has_finished(struct ib *ib, bool together, bool late);
 
 /* poll.c */

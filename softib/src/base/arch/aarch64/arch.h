@@ -1,4 +1,4 @@
-/* arch.h: what an aarch64 core needs: a hint for spin loops.
+/* arch.h: the hint for spin loops on aarch64.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_ARCH_H

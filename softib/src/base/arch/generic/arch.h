@@ -1,4 +1,4 @@
-/* arch.h: any other processor: no hint for spin loops, only a compiler barrier.
+/* arch.h: for other processors: a compiler barrier instead of a hint for spin loops.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_ARCH_H

@@ -1,4 +1,4 @@
-/* arch.h: what an x86-64 core needs: a hint for spin loops.
+/* arch.h: the hint for spin loops on x86-64.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_ARCH_H
