@@ -16,7 +16,7 @@ static double forced_median(const double *values)
 }
 
 /* Finds the forced protocol with the lowest median time; returns the median ratio of auto's time to it. */
-static double ratio_to_best(const struct bench_forced *f, int *best)
+static double forced_compute_ratio(const struct bench_forced *f, int *best)
 {
     double ratios[BENCH_ROUNDS];
     *best = 1;
@@ -43,7 +43,7 @@ static double forced_noise(const double *times)
 void bench_forced_text(const struct bench_forced *f, FILE *out)
 {
     int best;
-    const double ratio = ratio_to_best(f, &best);
+    const double ratio = forced_compute_ratio(f, &best);
     fprintf(out, "  auto / best forced (%s): %.2f; that one from round to round: +-%.0f %%; times of auto:",
             f->name[best], ratio, 100 * forced_noise(f->time[best]));
     for (int k = 1; k < f->n; k++)
@@ -54,7 +54,7 @@ void bench_forced_text(const struct bench_forced *f, FILE *out)
 void bench_forced_json(const struct bench_forced *f, struct json *j)
 {
     int best;
-    const double ratio = ratio_to_best(f, &best);
+    const double ratio = forced_compute_ratio(f, &best);
     json_object(j, "forced");
     json_members(j, "best=%s ratio=%g noise=%g", f->name[best], ratio, forced_noise(f->time[best]));
     json_object(j, "times");

@@ -38,7 +38,7 @@ static struct result do_task(int task)
 }
 
 /* Keeps the better result. Of equal results the smaller number wins, so that the order does not matter. */
-static void keep_better(struct result *best, const struct result *r)
+static void update_best(struct result *best, const struct result *r)
 {
     if (r->steps > best->steps || (r->steps == best->steps && r->number < best->number))
         *best = *r;
@@ -58,7 +58,7 @@ static struct result farmer(int workers)
     while (busy > 0) {
         MPI_Status status;
         MPI_Recv(&r, 2, MPI_LONG, MPI_ANY_SOURCE, TAG_RESULT, MPI_COMM_WORLD, &status);
-        keep_better(&best, &r);
+        update_best(&best, &r);
         if (task >= TASKS)
             busy--;
         MPI_Send(&task, 1, MPI_INT, status.MPI_SOURCE, task < TASKS ? TAG_WORK : TAG_STOP, MPI_COMM_WORLD);
@@ -67,7 +67,7 @@ static struct result farmer(int workers)
     /* Without workers, rank 0 does all tasks. */
     for (; workers == 0 && task < TASKS; task++) {
         r = do_task(task);
-        keep_better(&best, &r);
+        update_best(&best, &r);
     }
     return best;
 }

@@ -43,7 +43,7 @@ static void hire(struct crew *c, const char *program)
         c->task[i] = -1;
 }
 
-static void send_home(struct crew *c)
+static void stop_crew(struct crew *c)
 {
     for (int i = 0; i < CREW; i++)
         MPI_Send(&(long){0}, 1, MPI_LONG, i, HOME, c->comm);
@@ -90,8 +90,8 @@ static void manage(const char *program)
     for (int i = 0; i < TASKS; i++)
         total += results[i] % 1000003;
     if (crews == 2)
-        send_home(&second);
-    send_home(&first);
+        stop_crew(&second);
+    stop_crew(&first);
     printf("%d tasks are done, the checksum is %ld\n", TASKS, total);
 }
 

@@ -22,7 +22,7 @@
 static MPI_Comm comm; /* the surviving ranks */
 static int rank, size;
 
-static void look_around(void)
+static void query_communicator(void)
 {
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(comm, &rank);
@@ -39,11 +39,11 @@ static void repair(void)
     if (comm != MPI_COMM_WORLD)
         MPI_Comm_free(&comm);
     comm = rest;
-    look_around();
+    query_communicator();
 }
 
 /* This rank's terms of one step: pi/4 = 1 - 1/3 + 1/5 - ... */
-static double my_terms(int step)
+static double sum_own_terms(int step)
 {
     double sum = 0;
     for (long i = rank; i < TERMS; i += size) {
@@ -56,7 +56,7 @@ static double my_terms(int step)
 /* Adds the terms of one step. False on all ranks if a rank has died and the step must be repeated. */
 static int solve_step(int step, double *sum)
 {
-    double mine = my_terms(step);
+    double mine = sum_own_terms(step);
     int good = MPI_Allreduce(&mine, sum, 1, MPI_DOUBLE, MPI_SUM, comm) == MPI_SUCCESS;
     /* The allreduce may succeed on one rank and fail on another: the ranks agree on the outcome. */
     int rc = MPIX_Comm_agree(comm, &good);
@@ -69,7 +69,7 @@ int main(int argc, char **argv)
     double total = 0, sum;
     MPI_Init(&argc, &argv);
     comm = MPI_COMM_WORLD;
-    look_around();
+    query_communicator();
     started = size;
     for (int step = 0; step < STEPS;) {
         int kill_now = every && step > 0 && step % every == 0 && step != last_kill && size > 2;

@@ -44,7 +44,7 @@ static int first_row(int r)
     return 1 + r * ROWS / size;
 }
 
-static void look_around(void)
+static void query_communicator(void)
 {
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(comm, &rank);
@@ -87,7 +87,7 @@ static int gather_rows(void)
     return rc;
 }
 
-static int one_round(void)
+static int solve_round(void)
 {
     int from = first_row(rank), to = first_row(rank + 1), rc = MPI_SUCCESS;
     memcpy(grid, kept.grid, sizeof(grid));
@@ -115,7 +115,7 @@ static int merge(MPI_Comm inter, int are_new)
     if (rc == MPI_SUCCESS && good) {
         comm = merged;
         MPI_Comm_disconnect(&inter);
-        look_around();
+        query_communicator();
         return 1;
     }
     if (merged != MPI_COMM_NULL)
@@ -125,7 +125,7 @@ static int merge(MPI_Comm inter, int are_new)
 }
 
 /* Broadcasts the checkpoint and the next step from rank 0, which is a survivor as long as one lives. */
-static int hand_over(void)
+static int broadcast_checkpoint(void)
 {
     if (rank == 0)
         coming = kept;
@@ -156,7 +156,7 @@ static int grow(char *program)
     return 1;
 }
 
-static void say_whole(void)
+static void print_size(void)
 {
     if (rank == 0) {
         printf("round %d: %d ranks\n", kept.done, size);
@@ -175,10 +175,10 @@ static void repair(char *program)
         if (comm != MPI_COMM_WORLD)
             MPI_Comm_free(&comm);
         comm = rest;
-        look_around();
-        whole = (size == wanted || grow(program)) && hand_over();
+        query_communicator();
+        whole = (size == wanted || grow(program)) && broadcast_checkpoint();
     }
-    say_whole();
+    print_size();
 }
 
 static int is_last(void)
@@ -186,7 +186,7 @@ static int is_last(void)
     return kept.rounds ? kept.done + 1 >= kept.rounds : access(kept.running, F_OK) != 0;
 }
 
-static void maybe_die(void)
+static void kill_self_if_due(void)
 {
     if (kept.every == 0 || kept.done % kept.every != kept.every - 1 || kept.killed == kept.done)
         return;
@@ -198,8 +198,8 @@ static void maybe_die(void)
 static void solve(char *program)
 {
     for (int on = 1; on;) {
-        maybe_die();
-        int flags = (one_round() == MPI_SUCCESS ? GOOD : 0) | (rank == 0 && is_last() ? 0 : ON);
+        kill_self_if_due();
+        int flags = (solve_round() == MPI_SUCCESS ? GOOD : 0) | (rank == 0 && is_last() ? 0 : ON);
         if (!(flags & GOOD))
             MPIX_Comm_revoke(comm);
         /* A round may succeed on one rank and fail on another: the ranks agree on whether it counts. */
@@ -231,18 +231,18 @@ int main(int argc, char **argv)
         kept.rounds = argc > 1 ? atoi(argv[1]) : 100;
         kept.every = argc > 2 ? atoi(argv[2]) : 0;
         snprintf(kept.running, sizeof(kept.running), "%s", argc > 3 ? argv[3] : "/nothing");
-        look_around();
+        query_communicator();
         wanted = size;
         /* after this barrier all ranks have left MPI_Init, and a death no longer ends the job */
         MPI_Barrier(comm);
-        say_whole();
+        print_size();
     } else {
         if (!merge(parent, 1)) {
             MPI_Finalize(); /* another rank has died: the others spawn new ranks without this one */
             return 0;
         }
         wanted = size;
-        if (!hand_over())
+        if (!broadcast_checkpoint())
             repair(argv[0]);
     }
     solve(argv[0]);

@@ -100,6 +100,6 @@ void fort_partition_arrived(MPI_Fint request, int partition);
 void fort_free_after_request(void *memory, int rc, MPI_Request request);
 void fort_request_starts(MPI_Fint request);
 void fort_request_ended(MPI_Fint request, MPI_Request now);
-extern int fort_kept;
+extern int fort_copy_records;
 
 #pragma GCC visibility pop

@@ -403,7 +403,7 @@ NULL_DELETE(mpi_null_delete_fn_, MPI_Fint)
 
 /* Converts a list of strings that ends with a blank string. `step`: distance of two strings of one list. */
 
-static char **words_in(const char *from, size_t length, size_t step)
+static char **convert_string_list(const char *from, size_t length, size_t step)
 {
     size_t n = 0;
     char **words = calloc(1, sizeof(*words));
@@ -443,7 +443,7 @@ void N(mpi_comm_spawn_)(const char *command, const char *argv, const MPI_Fint *m
 {
     MPI_Comm made = MPI_COMM_NULL;
     char *name = fort_string_stripped(command, command_len);
-    char **words = argv == mpifort_argv_null_ ? NULL : words_in(argv, argv_len, 1);
+    char **words = argv == mpifort_argv_null_ ? NULL : convert_string_list(argv, argv_len, 1);
     int rc = C(MPI_Comm_spawn)(name, words, *maxprocs, PMPI_Info_f2c(*info), *root, PMPI_Comm_f2c(*comm),
                                &made, convert_errcodes(codes));
     words_free(words);
@@ -485,7 +485,7 @@ static void convert_programs(struct programs *p, const char *commands, size_t co
         p->commands[i] = fort_string_stripped(commands + i * command_len, command_len);
         p->infos[i] = PMPI_Info_f2c(infos[i]);
         if (p->argvs)
-            p->argvs[i] = words_in(argvs + i * argv_len, argv_len, n);
+            p->argvs[i] = convert_string_list(argvs + i * argv_len, argv_len, n);
     }
 }
 

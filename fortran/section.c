@@ -23,7 +23,7 @@ struct kept {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kept *kept_list;
 /* Number of entries of kept_list; read without the lock: this thread's requests are already counted. */
-int fort_kept;
+int fort_copy_records;
 
 static bool is_contiguous(const CFI_cdesc_t *d)
 {
@@ -235,17 +235,17 @@ void fort_section_copy_end(struct fort_section *s)
     free(s->copy);
 }
 
-static void add_kept(struct kept *k, MPI_Request request)
+static void add_copy_record(struct kept *k, MPI_Request request)
 {
     k->request = PMPI_Request_c2f(request);
     pthread_mutex_lock(&lock);
     k->next = kept_list;
     kept_list = k;
-    __atomic_add_fetch(&fort_kept, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&fort_copy_records, 1, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&lock);
 }
 
-static struct kept *allocate_kept(void *copy)
+static struct kept *allocate_copy_record(void *copy)
 {
     struct kept *k = calloc(1, sizeof(*k));
     if (!k)
@@ -263,7 +263,7 @@ void fort_section_copy_until_done(struct fort_section *s, int rc, MPI_Request re
         fort_section_copy_end(s);
         return;
     }
-    struct kept *k = allocate_kept(s->copy);
+    struct kept *k = allocate_copy_record(s->copy);
     k->back = s->back;
     k->active = !s->persistent;
     k->stride = s->stride;
@@ -271,7 +271,7 @@ void fort_section_copy_until_done(struct fort_section *s, int rc, MPI_Request re
     k->span = s->span;
     memcpy(&k->section, s->section,
            offsetof(CFI_cdesc_t, dim) + (size_t)s->section->rank * sizeof(CFI_dim_t));
-    add_kept(k, request);
+    add_copy_record(k, request);
 }
 
 void fort_free_after_request(void *memory, int rc, MPI_Request request)
@@ -280,15 +280,15 @@ void fort_free_after_request(void *memory, int rc, MPI_Request request)
         free(memory);
         return;
     }
-    struct kept *k = allocate_kept(memory);
+    struct kept *k = allocate_copy_record(memory);
     k->section.rank = 1;
-    add_kept(k, request);
+    add_copy_record(k, request);
 }
 
 /* Called before a start: copies the sections of a persistent request again. */
 void fort_request_starts(MPI_Fint request)
 {
-    if (!__atomic_load_n(&fort_kept, __ATOMIC_RELAXED))
+    if (!__atomic_load_n(&fort_copy_records, __ATOMIC_RELAXED))
         return;
     pthread_mutex_lock(&lock);
     for (struct kept *k = kept_list; k; k = k->next) {
@@ -322,7 +322,7 @@ void fort_request_ended(MPI_Fint request, MPI_Request now)
             continue;
         }
         *at = k->next;
-        __atomic_sub_fetch(&fort_kept, 1, __ATOMIC_RELAXED);
+        __atomic_sub_fetch(&fort_copy_records, 1, __ATOMIC_RELAXED);
         free(k->copy);
         free(k);
     }
@@ -343,7 +343,7 @@ void fort_section_partitions(struct fort_section *s, MPI_Count count, MPI_Dataty
 /* Copies an element that two partitions share with each of them, so only one thread may copy at a time. */
 static void copy_partitions(MPI_Fint request, MPI_Count low, MPI_Count high, bool arrived)
 {
-    if (!__atomic_load_n(&fort_kept, __ATOMIC_RELAXED) || low < 0 || high < low)
+    if (!__atomic_load_n(&fort_copy_records, __ATOMIC_RELAXED) || low < 0 || high < low)
         return;
     pthread_mutex_lock(&lock);
     for (struct kept *k = kept_list; k; k = k->next) {

@@ -159,7 +159,7 @@ MPI_Request *fort_requests_in(const MPI_Fint *from, size_t n, MPI_Request *few, 
 
 void fort_request_out(MPI_Fint *to, MPI_Request from)
 {
-    if (fort_kept)
+    if (fort_copy_records)
         fort_request_ended(*to, from);
     *to = PMPI_Request_c2f(from);
 }

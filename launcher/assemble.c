@@ -39,7 +39,7 @@ struct run {
     bool background;
 };
 
-static bool run_is_listed(const struct strings *names, const char *entry)
+static bool env_entry_is_listed(const struct strings *names, const char *entry)
 {
     size_t len = strcspn(entry, "=");
     for (unsigned i = 0; i < names->n; i++)
@@ -70,8 +70,8 @@ static char **build_app_env(const struct options *o, const struct app_spec *a)
     struct strings env = {.v = xcalloc(n + 1, sizeof(*env.v))};
     for (unsigned i = 0; i < n; i++) {
         bool pass = o->env_pass == ENV_PASS_ALL ||
-                    (o->env_pass == ENV_PASS_LIST && run_is_listed(&o->genvlist, environ[i]));
-        if (pass && !rankenv_is_launchers(environ[i]))
+                    (o->env_pass == ENV_PASS_LIST && env_entry_is_listed(&o->genvlist, environ[i]));
+        if (pass && !rankenv_is_launcher_variable(environ[i]))
             env.v[env.n++] = environ[i];
     }
     for (unsigned i = 0; i < o->genv.n; i++)
@@ -177,7 +177,7 @@ static void check_foreign_programs(struct run *r)
         const struct app *a = &r->apps[i];
         char *path = spawn_find(a->argv[0], rankenv_get(a->env, "PATH"), a->wdir);
         struct foreign f;
-        if (path && foreign_program(path, &f)) {
+        if (path && foreign_detect_program(path, &f)) {
             any = true;
             if (r->layout.size > 1 && !f.connects)
                 message_print(
@@ -206,7 +206,7 @@ static void make_job_id(struct run *r)
 /* The host_ops of this host. `query` and `died` are NULL: `fishplate ps` reads the pages of local ranks
  * directly, and local ranks read the notices file themselves. */
 static const struct host_ops local_ops = {.pmi = local_send_pmi,
-                                          .input = local_stdin,
+                                          .input = local_write_stdin,
                                           .signal = local_signal,
                                           .pause = local_pause,
                                           .reap = local_reap,
@@ -245,7 +245,7 @@ static void start_input(struct run *r, struct job *j)
         input_start(&j->input, &j->loop, f->n, !r->background, send_input_to_hosts, f);
 }
 
-static uint32_t local_host(const struct hosts *h)
+static uint32_t find_local_host(const struct hosts *h)
 {
     uint32_t i = 0;
     while (i < h->n && !h->v[i].local)
@@ -278,7 +278,7 @@ static int run_worker(void *ctx, int front)
     struct job *j = xcalloc(1, sizeof(*j));
     job_init(j, r->opt, &r->layout, &r->hosts, r->job_id, r->node_map);
     /* A struct local exists even if this host has no ranks: it reaps the remote shells. */
-    uint32_t here = local_host(&r->hosts);
+    uint32_t here = find_local_host(&r->hosts);
     bool ranks_here = here < r->hosts.n && r->plans[here];
     struct job_host *host = ranks_here ? &j->hosts[here] : xcalloc(1, sizeof(*host));
     struct plan *plan = ranks_here ? r->plans[here] : new_plan(r, 0);
@@ -310,7 +310,7 @@ static int run_worker(void *ctx, int front)
 /* Merges hosts whose names all mean this machine; their slots are added. */
 static void merge_local_hosts(struct hosts *h)
 {
-    uint32_t first = local_host(h), n = 0;
+    uint32_t first = find_local_host(h), n = 0;
     for (uint32_t i = 0; i < h->n; i++) {
         if (i > first && h->v[i].local)
             h->v[first].slots += h->v[i].slots;
@@ -325,7 +325,7 @@ int run_job(struct options *o, char **argv)
     struct run r = {.opt = o};
     hosts_list(o, &r.hosts);
     merge_local_hosts(&r.hosts);
-    o->launcher = hosts_launcher(o, &r.hosts);
+    o->launcher = hosts_choose_launcher(o, &r.hosts);
     hosts_layout(o, &r.hosts, &r.layout);
     if (o->stdin_rank >= (long)r.layout.size)
         launcher_die(STATUS_USAGE, "-stdin %ld: there is no such rank in a job of %u.", o->stdin_rank,

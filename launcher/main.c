@@ -31,7 +31,7 @@ static char **read_command(char **argv, int *argc)
 {
     long fd = -1;
     char **words =
-        number_parse_integer(argv[2], 3, 1 << 20, &fd) ? command_read((int)fd, argv[0], argc) : NULL;
+        number_parse_integer(argv[2], 3, 1 << 20, &fd) ? spawn_command_read((int)fd, argv[0], argc) : NULL;
     if (!words)
         launcher_die(STATUS_USAGE, COMMAND_OPTION " is for a mpiexec that MPI_Comm_spawn starts.");
     return words;

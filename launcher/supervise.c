@@ -55,7 +55,7 @@ static void end_program(pid_t program, int program_fd)
     kill(program, SIGTERM);
 }
 
-_Noreturn static void supervise_until_end(struct keep_book *book, atomic_uchar *state, pid_t program,
+_Noreturn static void supervise_until_end(struct spawn_state_table *book, atomic_uchar *state, pid_t program,
                                           pid_t mpiexec)
 {
     /* The mpiexec receives these signals too, and ends the job. */
@@ -65,7 +65,7 @@ _Noreturn static void supervise_until_end(struct keep_book *book, atomic_uchar *
         signal(ignored[i], SIG_IGN);
     prctl(PR_SET_NAME, "fishplate-keep");
     close(STDOUT_FILENO); /* a reader of mpiexec's output waits until all writers have closed it */
-    if (!wait_mpiexec_or_program(program_fd, keep_open_pidfd(mpiexec))) {
+    if (!wait_mpiexec_or_program(program_fd, open_process_pidfd(mpiexec))) {
         if (!atomic_load(&book->finished)) {
             kill(mpiexec, SIGTERM);
             supervise_wait(mpiexec);
@@ -78,12 +78,13 @@ _Noreturn static void supervise_until_end(struct keep_book *book, atomic_uchar *
     _exit(0);
 }
 
-static struct keep_book *map_spawn_record(void)
+static struct spawn_state_table *map_spawn_record(void)
 {
     struct stat s;
-    if (fstat(KEEP_BOOK_FD, &s) != 0 || s.st_size != sizeof(struct keep_book))
+    if (fstat(KEEP_BOOK_FD, &s) != 0 || s.st_size != sizeof(struct spawn_state_table))
         return NULL;
-    void *book = mmap(NULL, sizeof(struct keep_book), PROT_READ | PROT_WRITE, MAP_SHARED, KEEP_BOOK_FD, 0);
+    void *book =
+        mmap(NULL, sizeof(struct spawn_state_table), PROT_READ | PROT_WRITE, MAP_SHARED, KEEP_BOOK_FD, 0);
     close(KEEP_BOOK_FD);
     return book == MAP_FAILED ? NULL : book;
 }
@@ -92,7 +93,7 @@ void supervise_mpiexec(const char *what)
 {
     int program;
     unsigned spawn;
-    struct keep_book *book = map_spawn_record();
+    struct spawn_state_table *book = map_spawn_record();
     if (!book || sscanf(what, "%d:%u", &program, &spawn) != 2 || program <= 0)
         launcher_die(STATUS_USAGE,
                      KEEP_OPTION " is for MPI_Comm_spawn in a program that was started without mpiexec.");

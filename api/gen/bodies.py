@@ -68,7 +68,7 @@ def collective_of(f):
 
 def argument(f, p):
     """Displacements that are always wide travel as a vector, too."""
-    return f"ivec_wide({p.name})" if declare(f, p).startswith(("const MPI_Aint ", "const MPI_Count ")) else p.name
+    return f"ivec_from_int64({p.name})" if declare(f, p).startswith(("const MPI_Aint ", "const MPI_Count ")) else p.name
 
 
 def collective_body(f, operation, form, neighbour):

@@ -9,12 +9,12 @@ from .kinds import LENGTHS, measure
 RESOLVE = {
     "comm": ("comm_from", True, "MPI_COMM_NULL"),
     "group": ("group_from", True, "MPI_GROUP_NULL"),
-    "dtype": ("dtype_from", False, "MPI_DATATYPE_NULL"),
-    "op": ("op_from", False, "MPI_OP_NULL"),
+    "dtype": ("dtype_from_handle", False, "MPI_DATATYPE_NULL"),
+    "op": ("op_from_handle", False, "MPI_OP_NULL"),
     "info": ("info_from", True, "MPI_INFO_NULL"),
     "errhandler": ("errhandler_from", False, "MPI_ERRHANDLER_NULL"),
     "session": ("session_from", False, "MPI_SESSION_NULL"),
-    "request": ("request_from", False, "MPI_REQUEST_NULL"),
+    "request": ("request_from_handle", False, "MPI_REQUEST_NULL"),
     "win": ("win_from", False, "MPI_WIN_NULL"),
     "file": ("file_from", False, "MPI_FILE_NULL"),
 }
@@ -68,7 +68,7 @@ def _nonneg(f, p):
 
 
 def _counts(f, p):
-    vector = f"ivec_int({p.name})" if p.base == "int" else f"ivec_wide({p.name})"
+    vector = f"ivec_from_int({p.name})" if p.base == "int" else f"ivec_from_int64({p.name})"
     return [f'rc = api_check_counts("{p.name}", {vector}, {_peers(p)});', *_stop_if_rc()]
 
 

@@ -212,7 +212,7 @@ def _argument(f, owner, p):
     if mode == impl.HANDLE:
         return p.name + "_"
     if mode == impl.VECTOR:
-        return f"ivec_int({p.name})" if p.base == "int" else f"ivec_wide({p.name})"
+        return f"ivec_from_int({p.name})" if p.base == "int" else f"ivec_from_int64({p.name})"
     if _is_narrow_output(f, owner, p):
         return f"&{p.name}_"
     return p.name

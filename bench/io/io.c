@@ -387,7 +387,7 @@ static unsigned char *allocate_buffer(const struct setup *s)
 
 /* Writes the buffers for SETTLE_S seconds before the first measurement, which also faults in their pages.
  * Meanwhile other ranks finish their start, which takes different time in different libraries. */
-static void io_sync_files(const struct setup *s)
+static void io_warm_buffers(const struct setup *s)
 {
     const double end = io_clock() + SETTLE_S;
     do {
@@ -430,7 +430,7 @@ int bench_io_main(const struct bench_host *host, int argc, char **argv)
     s.in = allocate_buffer(&s);
     if (s.rank == 0)
         io_print_heading(&s, host);
-    io_sync_files(&s);
+    io_warm_buffers(&s);
     for (int i = 0; i < LAYOUTS; i++)
         if (is_wanted(&s, &layouts[i]))
             io_measure_layout(&s, &layouts[i]);

@@ -8,7 +8,7 @@
 enum { BT_BLOCK = GAS_M * GAS_M };
 
 /* c = b^-1 c and r = b^-1 r; b is overwritten. The diagonal of b dominates, so no pivoting is needed. */
-static void bt_solve_divide(double b[BT_BLOCK], double c[BT_BLOCK], double r[GAS_M])
+static void bt_apply_inverse_block(double b[BT_BLOCK], double c[BT_BLOCK], double r[GAS_M])
 {
     for (int p = 0; p < GAS_M; p++) {
         double *bp = b + p * GAS_M, *cp = c + p * GAS_M, pivot = 1 / bp[p];
@@ -81,7 +81,7 @@ static void bt_solve_eliminate(const struct adi_grid *g, const struct adi_line *
         gas_derivative_blocks(u + (i + 1) * stride, l->direction, after->flux, after->twice);
         bt_make_row(g, &three[(i + 2) % 3], &three[i % 3], after, a, b, next);
         bt_solve_subtract(a, c, v, b, r);
-        bt_solve_divide(b, next, r);
+        bt_apply_inverse_block(b, next, r);
         c = next;
         v = r;
     }

@@ -235,7 +235,7 @@ static struct features task_compare(struct kernel_run *run, const struct task *t
     return result;
 }
 
-static double task_sink(struct kernel_run *run, const struct task *task, int number)
+static double task_compute_checksum(struct kernel_run *run, const struct task *task, int number)
 {
     double sum = 0;
     for (int i = 0; i < task->inputs; i++) {
@@ -258,7 +258,7 @@ static void run_graph(struct kernel_run *run, struct kernel_result *out, enum gr
     for (int number = run->rank; number < g->count; number += run->size) {
         const struct task *task = &g->tasks[number];
         if (task->outputs == 0)
-            sum += task_sink(run, task, number);
+            sum += task_compute_checksum(run, task, number);
         else
             task_send(run, sent, task,
                       task->inputs == 0 ? features_generate(run, number) : task_compare(run, task, number));

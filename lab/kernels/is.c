@@ -61,12 +61,12 @@ struct sort {
     int64_t below; /* number of keys on lower ranks after the exchange */
 };
 
-static int64_t is_first_key(int64_t total, int rank, int size)
+static int64_t isort_first_key(int64_t total, int rank, int size)
 {
     return total / size * rank + (total % size < rank ? total % size : rank);
 }
 
-static void is_make_keys(struct sort *s)
+static void isort_make_keys(struct sort *s)
 {
     uint64_t x = random_skip(314159265, 4 * (uint64_t)s->first);
     for (int64_t i = 0; i < s->count; i++) {
@@ -78,7 +78,7 @@ static void is_make_keys(struct sort *s)
     }
 }
 
-static void is_set_key(struct sort *s, int64_t at, int32_t key)
+static void isort_set_key(struct sort *s, int64_t at, int32_t key)
 {
     if (at >= s->first && at < s->first + s->count)
         s->keys[at - s->first] = key;
@@ -86,13 +86,13 @@ static void is_set_key(struct sort *s, int64_t at, int32_t key)
 
 /* First bucket of each rank's range, chosen so that all ranks get about total / size keys; the last entry is
  * BUCKETS. */
-static void is_assign_buckets(const struct sort *s, const int64_t *filled, int *begins)
+static void isort_assign_buckets(const struct sort *s, const int64_t *filled, int *begins)
 {
     int64_t seen = 0;
     int rank = 0;
     begins[0] = 0;
     for (int b = 0; b < BUCKETS; b++) {
-        while (rank + 1 < s->run->size && seen >= is_first_key(s->total, rank + 1, s->run->size))
+        while (rank + 1 < s->run->size && seen >= isort_first_key(s->total, rank + 1, s->run->size))
             begins[++rank] = b;
         seen += filled[b];
     }
@@ -101,7 +101,7 @@ static void is_assign_buckets(const struct sort *s, const int64_t *filled, int *
 }
 
 /* Sorts the keys into the order of their buckets; mine[b] receives the number of keys in bucket b. */
-static void is_sort_into_buckets(struct sort *s, int64_t *mine)
+static void isort_sort_into_buckets(struct sort *s, int64_t *mine)
 {
     int64_t next[BUCKETS], at = 0;
     memset(mine, 0, BUCKETS * sizeof(*mine));
@@ -115,7 +115,7 @@ static void is_sort_into_buckets(struct sort *s, int64_t *mine)
         s->sorted[next[s->keys[i] >> s->shift]++] = s->keys[i];
 }
 
-static void is_exchange(struct sort *s, const int64_t *mine, const int *begins, int *lists)
+static void isort_exchange_keys(struct sort *s, const int64_t *mine, const int *begins, int *lists)
 {
     int size = s->run->size, at = 0;
     int *send = lists, *send_at = send + size, *receive = send_at + size, *receive_at = receive + size;
@@ -142,14 +142,14 @@ static void is_exchange(struct sort *s, const int64_t *mine, const int *begins, 
 }
 
 /* One iteration: afterwards each process knows the ranks of the keys in its range. */
-static void is_rank_keys(struct sort *s, int *lists)
+static void isort_rank_keys(struct sort *s, int *lists)
 {
     int64_t mine[BUCKETS], filled[BUCKETS];
     int *begins = lists + 4 * s->run->size;
-    is_sort_into_buckets(s, mine);
+    isort_sort_into_buckets(s, mine);
     MPI_Allreduce(mine, filled, BUCKETS, MPI_INT64_T, MPI_SUM, s->run->comm);
-    is_assign_buckets(s, filled, begins);
-    is_exchange(s, mine, begins, lists);
+    isort_assign_buckets(s, filled, begins);
+    isort_exchange_keys(s, mine, begins, lists);
     s->low = begins[s->run->rank] << s->shift;
     s->high = begins[s->run->rank + 1] << s->shift;
     s->below = 0;
@@ -163,7 +163,7 @@ static void is_rank_keys(struct sort *s, int *lists)
 }
 
 /* Number of correct ranks among the probed keys that lie in this process's range. */
-static int is_count_correct_probes(struct sort *s, const int32_t *probes, int iteration)
+static int isort_count_correct_probes(struct sort *s, const int32_t *probes, int iteration)
 {
     int right = 0;
     for (int p = 0; p < PROBES; p++) {
@@ -179,7 +179,7 @@ static int is_count_correct_probes(struct sort *s, const int32_t *probes, int it
 }
 
 /* Distributes the values of the probed keys to all ranks. */
-static void is_share_probes(struct sort *s, int32_t *probes)
+static void isort_share_probes(struct sort *s, int32_t *probes)
 {
     int32_t mine[PROBES] = {0};
     for (int p = 0; p < PROBES; p++) {
@@ -192,7 +192,7 @@ static void is_share_probes(struct sort *s, int32_t *probes)
 
 /* Verifies after the last iteration that the ranges hold all keys and no key of another range; the counts are
  * then the sorted order. */
-static bool is_ranges_are_complete(struct sort *s)
+static bool isort_ranges_are_complete(struct sort *s)
 {
     int64_t received_count = s->received_count, all = 0;
     for (int64_t i = 0; i < s->received_count; i++)
@@ -209,26 +209,26 @@ static void run_is(struct kernel_run *run, struct kernel_result *out)
     int right = 0, all_right = 0;
     s.range = 1 << classes[run->class].log2_range;
     s.shift = classes[run->class].log2_range - LOG2_BUCKETS;
-    s.first = is_first_key(s.total, run->rank, run->size);
-    s.count = is_first_key(s.total, run->rank + 1, run->size) - s.first;
+    s.first = isort_first_key(s.total, run->rank, run->size);
+    s.count = isort_first_key(s.total, run->rank + 1, run->size) - s.first;
     s.keys = kernel_alloc(run, (size_t)s.count * sizeof(*s.keys));
     s.sorted = kernel_alloc(run, (size_t)s.count * sizeof(*s.sorted));
     s.counts = kernel_alloc(run, (size_t)s.range * sizeof(*s.counts));
     int *lists = kernel_alloc(run, (size_t)(5 * run->size + 1) * sizeof(*lists));
-    is_make_keys(&s);
-    is_rank_keys(&s, lists); /* one untimed iteration, as the specification requires */
+    isort_make_keys(&s);
+    isort_rank_keys(&s, lists); /* one untimed iteration, as the specification requires */
     double started = kernel_start(run);
     for (int i = 1; i <= ITERATIONS; i++) {
-        is_set_key(&s, i, i);
-        is_set_key(&s, i + ITERATIONS, s.range - i);
-        is_share_probes(&s, probes);
-        is_rank_keys(&s, lists);
-        right += is_count_correct_probes(&s, probes, i);
+        isort_set_key(&s, i, i);
+        isort_set_key(&s, i + ITERATIONS, s.range - i);
+        isort_share_probes(&s, probes);
+        isort_rank_keys(&s, lists);
+        right += isort_count_correct_probes(&s, probes, i);
         kernel_progress(run, i, ITERATIONS);
     }
     kernel_stop(run, started, out);
     MPI_Allreduce(&right, &all_right, 1, MPI_INT, MPI_SUM, run->comm);
-    bool there = is_ranges_are_complete(&s);
+    bool there = isort_ranges_are_complete(&s);
     out->verified = there && all_right == ITERATIONS * PROBES;
     out->amount = (double)s.total * ITERATIONS * 1e-6;
     free(s.keys);

@@ -32,8 +32,8 @@ static void sp_make_row(const struct adi_grid *g, int line, const struct gas_spe
 
 /* Eliminates the two preceding points from the equation of one system, and divides the equation by its
  * diagonal coefficient. */
-static void sp_solve_reduce(const struct row *far, const struct row *near, int system, const double a[5],
-                            struct row *out)
+static void sp_eliminate_preceding_points(const struct row *far, const struct row *near, int system,
+                                          const double a[5], struct row *out)
 {
     const int first = system == 0 ? 0 : SOUND - 1 + system, end = system == 0 ? SOUND : first + 1;
     const double one = a[1] - a[0] * far->next[system];
@@ -69,7 +69,7 @@ static void sp_solve_eliminate(const struct adi_grid *g, const struct adi_line *
         for (int s = 0; s < SYSTEMS; s++) {
             const double with[5] = {a[0], a[1] - sign[s] * t2 * before->sound, a[2],
                                     a[3] + sign[s] * t2 * after->sound, a[4]};
-            sp_solve_reduce(&rows[(turn + 1) % 3], &rows[(turn + 2) % 3], s, with, row);
+            sp_eliminate_preceding_points(&rows[(turn + 1) % 3], &rows[(turn + 2) % 3], s, with, row);
         }
         memcpy(r, row->waves, sizeof(row->waves));
         memcpy(saved, row->next, sizeof(row->next));

@@ -34,8 +34,8 @@ static void form_fit(const struct group *g, struct logp_form *f)
     f->fit = fit_line(x, f->us, f->n, g->has_constant);
 }
 
-void logp_forms_measured(struct logp_forms *f, const char *algorithm, const double *ranks, const double *us,
-                         int n)
+void logp_forms_add_measured(struct logp_forms *f, const char *algorithm, const double *ranks,
+                             const double *us, int n)
 {
     for (int g = 0; g < LOGP_GROUPS; g++) {
         struct logp_form *form = &f->measured[g];

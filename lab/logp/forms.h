@@ -22,8 +22,8 @@ struct logp_forms {
 
 /* Adds times of an algorithm, measured on a machine with a core for every rank; algorithms that represent no
  * group are ignored. */
-void logp_forms_measured(struct logp_forms *f, const char *algorithm, const double *ranks, const double *us,
-                         int n);
+void logp_forms_add_measured(struct logp_forms *f, const char *algorithm, const double *ranks,
+                             const double *us, int n);
 /* Simulates 4 to 66 nodes at one switch. */
 void logp_forms_simulate(struct logp_forms *f);
 void logp_forms_text(const struct logp_forms *f);

@@ -154,7 +154,7 @@ static double measure_post_requests(struct logp_net *n, const struct logp_verb *
     return (measure_clock_us() - start) / p;
 }
 
-static void measure_posts(struct job *j, const struct logp_verb *v, size_t bytes, int p, bool list)
+static void measure_post_overhead(struct job *j, const struct logp_verb *v, size_t bytes, int p, bool list)
 {
     struct logp_net *n = j->n;
     struct logp_request request[BURST];
@@ -179,7 +179,7 @@ static void measure_posts(struct job *j, const struct logp_verb *v, size_t bytes
 
 /* ---- o_r(p): p receives posted to a queue that no peer sends to ---- */
 
-static void measure_receives(struct job *j, int p, bool list)
+static void measure_receive_overhead(struct job *j, int p, bool list)
 {
     struct logp_net *n = j->n;
     struct ibv_recv_wr wr[BURST] = {0}, *bad;
@@ -258,7 +258,7 @@ static void measure_stream(struct job *j, const struct logp_verb *v, size_t byte
 }
 
 /* Measures the time to receive a message that has already arrived. */
-static void measure_durations(struct job *j, const struct logp_verb *v, size_t bytes)
+static void measure_receive_times(struct job *j, const struct logp_verb *v, size_t bytes)
 {
     struct logp_net *n = j->n;
     struct logp_request request;
@@ -297,9 +297,9 @@ static void measure_sizes(struct job *j, const struct logp_verb *v, int repeat)
         j->repeat = repeat;
         measure_trip(j, v, bytes, 1);
         measure_report(j, "size_trip", v->name, (int)bytes);
-        measure_posts(j, v, bytes, 8, false);
+        measure_post_overhead(j, v, bytes, 8, false);
         measure_report(j, "size_send", v->name, (int)bytes);
-        measure_durations(j, v, bytes);
+        measure_receive_times(j, v, bytes);
         measure_report(j, "size_receive", v->name, (int)bytes);
         measure_stream(j, v, bytes);
         measure_report(j, "size_gap", v->name, (int)bytes);
@@ -313,9 +313,9 @@ static void measure_counts(struct job *j, const struct logp_verb *v, int repeat)
         j->repeat = repeat;
         measure_trip(j, v, LOGP_BYTES, p);
         measure_report(j, "trip", v->name, p);
-        measure_posts(j, v, LOGP_BYTES, p, false);
+        measure_post_overhead(j, v, LOGP_BYTES, p, false);
         measure_report(j, "single", v->name, p);
-        measure_posts(j, v, LOGP_BYTES, p, true);
+        measure_post_overhead(j, v, LOGP_BYTES, p, true);
         measure_report(j, "list", v->name, p);
     }
 }
@@ -384,7 +384,7 @@ static void measure_run_rank(struct ib_rank *r)
     for (int i = 0; i < LOGP_COUNTS && logp_counts[i] <= n->peers; i++)
         for (int list = 0; list < 2; list++) {
             j->repeat = repeat;
-            measure_receives(j, logp_counts[i], list != 0);
+            measure_receive_overhead(j, logp_counts[i], list != 0);
             measure_report(j, "receive", list ? "list" : "single", logp_counts[i]);
         }
     for (int v = 0; v < logp_nverbs; v++) {

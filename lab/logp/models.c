@@ -169,7 +169,7 @@ static void models_fit_measured(struct logp_models *m, int a, int cores)
         ranks[n] = p->ranks;
         us[n++] = p->us;
     }
-    logp_forms_measured(&m->forms, m->algorithm[a]->name, ranks, us, n);
+    logp_forms_add_measured(&m->forms, m->algorithm[a]->name, ranks, us, n);
 }
 
 struct logp_models *logp_models_compute(struct logp_study *s)

@@ -40,7 +40,7 @@ static void judge_count(struct tally *y, bool good)
 }
 
 /* Length of a column's name without its unit, which the sentence prints separately. */
-static int judge_plain_text(const char *name)
+static int judge_name_length_without_unit(const char *name)
 {
     const char *unit = strstr(name, ", us");
     unit = unit ? unit : strstr(name, ", MB/s");
@@ -191,7 +191,8 @@ static void check_gain(struct tally *y, const struct check *k)
     const struct effects f = tally_collect_effects(y, k, a, b);
     if (f.n == 0) {
         judge_add_remark(y, "%.*s and %.*s have no row that the claim speaks of in this run. ",
-                         judge_plain_text(k->a), k->a, judge_plain_text(k->b), k->b);
+                         judge_name_length_without_unit(k->a), k->a, judge_name_length_without_unit(k->b),
+                         k->b);
         y->lacking++;
         return;
     }
@@ -199,10 +200,10 @@ static void check_gain(struct tally *y, const struct check *k)
     const bool only_least = k->kind == CHECK_BETTER;
     const double least = only_least ? goal : goal / 2, most = only_least ? INFINITY : 2 * goal;
     const bool lower = y->entry->better == BETTER_LOWER;
-    judge_add_remark(y, "%.*s has %.0f %% %s than %.*s in the median of %d row%s (", judge_plain_text(k->a),
-                     k->a, fabs(effect_percent(y->entry, f.median)),
-                     lower == (f.median >= 0) ? "less" : "more", judge_plain_text(k->b), k->b, f.n,
-                     f.n == 1 ? "" : "s");
+    judge_add_remark(y, "%.*s has %.0f %% %s than %.*s in the median of %d row%s (",
+                     judge_name_length_without_unit(k->a), k->a, fabs(effect_percent(y->entry, f.median)),
+                     lower == (f.median >= 0) ? "less" : "more", judge_name_length_without_unit(k->b), k->b,
+                     f.n, f.n == 1 ? "" : "s");
     tally_print_effects(y, &f);
     if (only_least)
         judge_add_remark(y, "; the paper prints no number, at least %.3g expected)", k->want);
@@ -239,8 +240,8 @@ static void check_alike(struct tally *y, const struct check *k)
     judge_add_remark(
         y,
         "%.*s and %.*s differ by %.0f %% in the mean of %d rows, most at %s with %.0f %% (limit: %.3g %%). ",
-        judge_plain_text(k->a), k->a, judge_plain_text(k->b), k->b, apart, f.n, row, 100 * (exp(widest) - 1),
-        k->want);
+        judge_name_length_without_unit(k->a), k->a, judge_name_length_without_unit(k->b), k->b, apart, f.n,
+        row, 100 * (exp(widest) - 1), k->want);
 }
 
 /* ---- One column from row to row ---- */
@@ -362,7 +363,7 @@ static void judge_check_claims(struct tally *y)
     judge_add_remark(y, "%d of %d statements agree. ", agree, t->rows);
 }
 
-static void check_beside(struct tally *y, const struct check *k)
+static void check_print_best(struct tally *y, const struct check *k)
 {
     int a, b;
     double best = NAN;
@@ -440,8 +441,8 @@ static void judge_check(struct tally *y, const struct check *k)
     case CHECK_STATEMENTS:
         judge_check_claims(y);
         break;
-    case CHECK_BESIDE:
-        check_beside(y, k);
+    case CHECK_PRINT_ONLY:
+        check_print_best(y, k);
         break;
     }
 }
@@ -449,7 +450,7 @@ static void judge_check(struct tally *y, const struct check *k)
 static enum verdict tally_verdict(const struct tally *y)
 {
     return y->lacking > 0 && y->bad == 0 ? VERDICT_UNJUDGED
-           : y->good + y->bad == 0       ? VERDICT_BESIDE
+           : y->good + y->bad == 0       ? VERDICT_NOT_COMPARABLE
            : y->bad == 0                 ? VERDICT_AGREES
            : y->good == 0                ? VERDICT_DIFFERS
                                          : VERDICT_PARTLY;
@@ -472,7 +473,7 @@ void judge_entry(const struct entry *e, const struct table *t, const struct cond
         judge_check(&y, k);
     out->verdict = tally_verdict(&y);
     const bool differs = out->verdict == VERDICT_DIFFERS || out->verdict == VERDICT_PARTLY;
-    if (out->verdict == VERDICT_BESIDE)
+    if (out->verdict == VERDICT_NOT_COMPARABLE)
         judge_add_remark(&y, "%s. ",
                          e->take == TAKE_PROFILE ? "Shown side by side, not judged"
                                                  : "Other hardware: shown side by side, not judged");

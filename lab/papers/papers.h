@@ -67,14 +67,14 @@ enum check_kind {
     CHECK_PEAK,       /* a is best in the row named `want` */
     CHECK_NUMBER,     /* row a, column b equals `want` within a factor of `from`; `want` 0: at most `to` */
     CHECK_STATEMENTS, /* all statements of the source agree with the paper */
-    CHECK_BESIDE,     /* no verdict: prints the best of a and `want`, which other hardware reached */
+    CHECK_PRINT_ONLY, /* no verdict: prints the best of a and `want`, which other hardware reached */
 };
 
 struct check {
     enum check_kind kind;
     const char *a, *b;
     double want;
-    const char *unit; /* unit of `want`, for CHECK_BESIDE only */
+    const char *unit; /* unit of `want`, for CHECK_PRINT_ONLY only */
     double from, to;  /* the check uses only rows whose names are numbers in this range; 0: no limit */
 };
 
@@ -164,7 +164,7 @@ enum verdict {
     VERDICT_AGREES,
     VERDICT_PARTLY,
     VERDICT_DIFFERS,
-    VERDICT_BESIDE,
+    VERDICT_NOT_COMPARABLE,
     VERDICT_UNRELIABLE, /* other programs ran during the measurement, or rounds contradict each other */
     VERDICT_UNJUDGED,   /* the quick run was too brief */
     VERDICT_FITTED,     /* agrees, but parameters were fitted to these numbers */

@@ -222,7 +222,7 @@ static void plan_run_job(struct papers_run *run, struct plan *p, struct job *j)
 
 /* ---- The folder of stored answers ---- */
 
-static void answers_remove_folder(const char *path)
+static void stored_output_remove_folder(const char *path)
 {
     DIR *dir = opendir(path);
     struct dirent *d;
@@ -238,7 +238,7 @@ static void answers_remove_folder(const char *path)
 }
 
 /* Opens the folder of stored command output; removes output of another version or another kind of run. */
-static bool answers_open_folder(const struct papers_run *run)
+static bool stored_output_open_folder(const struct papers_run *run)
 {
     char about[256], found[256] = "", path[PATH_ROOM];
     snprintf(about, sizeof(about), "%s %s", FISHPLATE_VERSION, run->quick ? "quick" : "full");
@@ -250,7 +250,7 @@ static bool answers_open_folder(const struct papers_run *run)
         fclose(f);
     }
     if (run->fresh || strcmp(found, about) != 0)
-        answers_remove_folder(run->work);
+        stored_output_remove_folder(run->work);
     if (mkdir(run->work, 0777) != 0 && errno != EEXIST)
         return false;
     f = fopen(path, "w");
@@ -331,7 +331,7 @@ bool papers_measure(struct papers_run *run)
 {
     struct plan p = {0};
     double began = run_clock();
-    if (!answers_open_folder(run)) {
+    if (!stored_output_open_folder(run)) {
         fprintf(stderr, "fishplate-lab papers: cannot store results in %s: %s\n", run->work, strerror(errno));
         return false;
     }
@@ -353,5 +353,5 @@ bool papers_measure(struct papers_run *run)
 
 void papers_remove_files(const struct papers_run *run)
 {
-    answers_remove_folder(run->work);
+    stored_output_remove_folder(run->work);
 }

@@ -29,7 +29,7 @@ static char *join_texts(const struct value *list)
     return text;
 }
 
-static struct table *entry_take_table(const struct entry *e, const struct value *document)
+static struct table *entry_extract_table(const struct entry *e, const struct value *document)
 {
     const struct value *v = value_first_element(document, "tables");
     while (v && strncmp(value_text(v, "title"), e->what, strlen(e->what)) != 0)
@@ -60,8 +60,8 @@ static bool list_has_word(const char *list, const char *word)
 }
 
 /* The columns are the variants if the source has several, otherwise the tests. */
-static struct table *entry_take_tests(const struct entry *e, const struct source *s,
-                                      const struct value *const *documents)
+static struct table *entry_extract_tests(const struct entry *e, const struct source *s,
+                                         const struct value *const *documents)
 {
     struct table *t = table_new(e->title, value_text(documents[0], "transport"));
     bool by_variant = s->variants[1].label != NULL;
@@ -84,8 +84,8 @@ static struct table *entry_take_tests(const struct entry *e, const struct source
     return t;
 }
 
-static struct table *entry_take_kernels(const struct entry *e, const struct source *s,
-                                        const struct value *const *documents)
+static struct table *entry_extract_kernels(const struct entry *e, const struct source *s,
+                                           const struct value *const *documents)
 {
     struct table *t = table_new(e->title, value_text(documents[0], "transport"));
     char name[64];
@@ -100,7 +100,7 @@ static struct table *entry_take_kernels(const struct entry *e, const struct sour
     return t;
 }
 
-static struct table *entry_take_figure(const struct entry *e, const struct value *document)
+static struct table *entry_extract_figure(const struct entry *e, const struct value *document)
 {
     const struct value *f = value_first_element(document, "figures");
     while (f && strcmp(value_text(f, "figure"), e->what) != 0)
@@ -121,7 +121,7 @@ static struct table *entry_take_figure(const struct entry *e, const struct value
     return t;
 }
 
-static struct table *entry_take_statements(const struct entry *e, const struct value *document)
+static struct table *entry_extract_statements(const struct entry *e, const struct value *document)
 {
     struct table *t = table_new(e->title, "simulated");
     static const char *const names[] = {"where", "statement of the paper", "found here", "agrees"};
@@ -139,7 +139,7 @@ static struct table *entry_take_statements(const struct entry *e, const struct v
     return t;
 }
 
-static struct table *entry_take_sim(const struct entry *e, const struct value *document)
+static struct table *entry_extract_sim(const struct entry *e, const struct value *document)
 {
     struct table *t = table_new(e->title, "simulated");
     table_add_column(t, "nodes");
@@ -179,8 +179,8 @@ static double profile_figure(const struct value *document, const char *column)
     return strstr(column, "calls") ? count : count > 0 ? value_number(call, "bytes", 0) / count : 0;
 }
 
-static struct table *entry_take_profile(const struct entry *e, const struct source *s,
-                                        const struct value *const *documents)
+static struct table *entry_extract_profile(const struct entry *e, const struct source *s,
+                                           const struct value *const *documents)
 {
     static const struct {
         const char *what, *columns[4];
@@ -211,8 +211,8 @@ static double waiting_seconds(const struct value *document)
     return sum;
 }
 
-static struct table *entry_take_waits(const struct entry *e, const struct source *s,
-                                      const struct value *const *documents)
+static struct table *entry_extract_waits(const struct entry *e, const struct source *s,
+                                         const struct value *const *documents)
 {
     struct table *t = table_new(e->title, value_text(documents[0], "adapter"));
     table_add_column(t, "program");
@@ -234,8 +234,8 @@ static struct table *entry_take_waits(const struct entry *e, const struct source
 
 /* Makes [Liu04 tables 5.1 and 5.2]: credit messages of the static scheme, receive buffers of the dynamic
  * scheme. */
-static struct table *entry_take_flow(const struct entry *e, const struct source *s,
-                                     const struct value *const *documents)
+static struct table *entry_extract_flow(const struct entry *e, const struct source *s,
+                                        const struct value *const *documents)
 {
     struct table *t = table_new(e->title, value_text(documents[0], "transport"));
     static const char *const names[] = {"program", "messages", "credit messages", "% credit messages",
@@ -264,31 +264,31 @@ struct table *table_collect(const struct entry *e, const struct source *s,
     struct table *t = NULL;
     switch (e->take) {
     case TAKE_TABLE:
-        t = entry_take_table(e, documents[0]);
+        t = entry_extract_table(e, documents[0]);
         break;
     case TAKE_TESTS:
-        t = entry_take_tests(e, s, documents);
+        t = entry_extract_tests(e, s, documents);
         break;
     case TAKE_KERNELS:
-        t = entry_take_kernels(e, s, documents);
+        t = entry_extract_kernels(e, s, documents);
         break;
     case TAKE_FIGURE:
-        t = entry_take_figure(e, documents[0]);
+        t = entry_extract_figure(e, documents[0]);
         break;
     case TAKE_STATEMENTS:
-        t = entry_take_statements(e, documents[0]);
+        t = entry_extract_statements(e, documents[0]);
         break;
     case TAKE_FLOW:
-        t = entry_take_flow(e, s, documents);
+        t = entry_extract_flow(e, s, documents);
         break;
     case TAKE_PROFILE:
-        t = entry_take_profile(e, s, documents);
+        t = entry_extract_profile(e, s, documents);
         break;
     case TAKE_WAITS:
-        t = entry_take_waits(e, s, documents);
+        t = entry_extract_waits(e, s, documents);
         break;
     case TAKE_SIM:
-        t = entry_take_sim(e, documents[0]);
+        t = entry_extract_sim(e, documents[0]);
         break;
     }
     if (t && t->rows > 0 && t->columns > 1)

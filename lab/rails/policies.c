@@ -16,7 +16,7 @@ static const char *const policy_names[] = {"binding", "round robin", "weighted 4
                                            "256K each"};
 enum { WHOLE_POLICIES = sizeof(whole_policies) / sizeof(whole_policies[0]) };
 
-static void whole_print_tables(struct ib_driver *d)
+static void multiplex_print_tables(struct ib_driver *d)
 {
     long from = 1 << 16, to = d->quick ? 1 << 18 : 1 << 20;
     struct ib_figures *f[WHOLE_POLICIES];
@@ -50,7 +50,7 @@ const struct ib_topic rails_whole = {
     .name = "whole",
     .doc = "whole messages over two rails: binding, round robin, weighted, windows",
     .rank = rails_run_traffic,
-    .tables = whole_print_tables,
+    .tables = multiplex_print_tables,
 };
 
 /* ---- allocation ---- */

@@ -88,7 +88,7 @@ static void flow_prepare_frame(struct flow *f, uint8_t from, enum kind kind, boo
 }
 
 /* Prepares the program's next frame if a frame is left and a credit is available. */
-static void flow_continue(struct flow *f, uint8_t from)
+static void flow_prepare_next_frame(struct flow *f, uint8_t from)
 {
     struct side *s = &f->side[from];
     bool waited, already = s->credit.starved;
@@ -159,7 +159,7 @@ static void flow_deliver(struct flow *f, uint8_t side)
         f->side[SENDER].to_send += f->order->window;
 }
 
-static void flow_consume(struct flow *f, uint32_t i)
+static void flow_receive_frame(struct flow *f, uint32_t i)
 {
     const struct frame x = f->frames[i];
     const uint8_t side = (uint8_t)(1 - x.from);
@@ -171,7 +171,7 @@ static void flow_consume(struct flow *f, uint32_t i)
         s->free += credit_frame_consumed(&s->credit, x.waited);
         flow_deliver(f, side);
     }
-    flow_continue(f, side);
+    flow_prepare_next_frame(f, side);
     if (credit_message_is_due(&s->credit)) {
         f->report.credit_messages++;
         flow_prepare_frame(f, side, FRAME_CREDIT, false);
@@ -182,14 +182,14 @@ static void on_event(void *ctx, const struct event *e)
 {
     struct flow *f = ctx;
     if (e->kind == EVENT_TAKEN)
-        flow_consume(f, e->what);
+        flow_receive_frame(f, e->what);
     else if (e->kind == EVENT_REPEAT)
         flow_repeat_refused(f, (uint8_t)e->what);
     else {
         const uint8_t from = f->frames[e->what].from;
         flow_send_frame(f, e->what);
         f->side[from].sending--;
-        flow_continue(f, from);
+        flow_prepare_next_frame(f, from);
     }
 }
 
@@ -211,7 +211,7 @@ void flow_simulate(const struct flow_order *order, struct flow_report *out)
         f->side[s].free = order->rules.first;
     }
     f->side[SENDER].to_send = order->window;
-    flow_continue(f, SENDER);
+    flow_prepare_next_frame(f, SENDER);
     network_run(&f->net);
     f->report.us = (double)f->side[SENDER].busy_to / SIM_US;
     f->report.messages = f->taken;

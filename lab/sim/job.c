@@ -129,13 +129,13 @@ static void rank_complete_operation(struct job *j, uint32_t rank)
 }
 
 /* Sends a transfer's next message once the sender's processor is free. */
-static void job_post(struct job *j, uint32_t rank, uint32_t t)
+static void job_schedule_post(struct job *j, uint32_t rank, uint32_t t)
 {
     job_schedule_event(j, job_charge_time(j, rank, j->net.machine.send_ns), EVENT_POST, t);
 }
 
 /* Cuts a rendezvous message into stripes of equal size, at most one for each rail. */
-static unsigned job_split(const struct job *j, uint64_t bytes, struct stripe stripes[RAILS_MAX])
+static unsigned job_cut_stripes(const struct job *j, uint64_t bytes, struct stripe stripes[RAILS_MAX])
 {
     static const double even[RAILS_MAX] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     static const struct stripe_rules rules = {.smallest = SMALLEST_STRIPE, .align = 64};
@@ -165,7 +165,7 @@ static void on_post(struct job *j, uint32_t t)
     unsigned count = 1;
     const bool striped = j->order->rails == JOB_RAILS_STRIPE;
     if (striped && x->stage == STAGE_DATA && job_node_of_rank(j, from) != job_node_of_rank(j, to))
-        count = job_split(j, x->bytes, stripes);
+        count = job_cut_stripes(j, x->bytes, stripes);
     else
         stripes[0] = (struct stripe){.bytes = small ? CONTROL_BYTES : x->bytes,
                                      .rail = striped ? rank_next_rail(j, from) : x->rail};
@@ -193,7 +193,7 @@ static void rank_start_send(struct job *j, uint32_t rank, const struct step *s)
         job_charge_time(j, rank, (double)bytes / j->net.machine.copy_rate);
     j->ranks[rank].open++;
     j->messages++;
-    job_post(j, rank, t);
+    job_schedule_post(j, rank, t);
 }
 
 /* Continues a message that has matched its receive. */
@@ -202,7 +202,7 @@ static void job_continue_matched(struct job *j, uint32_t t)
     struct transfer *x = &j->transfers[t];
     if (x->stage == STAGE_REQUEST) {
         x->stage = STAGE_CLEAR;
-        job_post(j, x->to, t);
+        job_schedule_post(j, x->to, t);
         return;
     }
     job_charge_time(j, x->to, j->net.machine.receive_ns + (double)x->bytes / j->net.machine.copy_rate);
@@ -228,7 +228,7 @@ static void on_arrived(void *ctx, uint32_t message)
     if (x->stage == STAGE_CLEAR) {
         x->stage = STAGE_DATA;
         job_charge_time(j, x->from, j->net.machine.receive_ns);
-        job_post(j, x->from, t);
+        job_schedule_post(j, x->from, t);
         return;
     }
     if (x->stage == STAGE_DATA) {
@@ -295,7 +295,7 @@ static void on_event(void *ctx, const struct event *e)
 }
 
 /* Prefetches a rank's state (SOON_NEAR), then its next steps (SOON_NEXT). */
-static void job_fetch(void *ctx, const struct event *e, enum event_soon how)
+static void job_prefetch_event(void *ctx, const struct event *e, enum event_soon how)
 {
     const struct job *j = ctx;
     if (e->kind == EVENT_POST && how == SOON_NEAR)
@@ -378,7 +378,7 @@ static void job_run(struct job *j, struct job_report *out)
 {
     j->net.arrived = on_arrived;
     j->net.other = on_event;
-    j->net.soon = job_fetch;
+    j->net.soon = job_prefetch_event;
     j->net.ctx = j;
     j->unfinished = (uint32_t)j->order->ranks;
     for (int r = 0; r < j->order->ranks; r++) {

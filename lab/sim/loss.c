@@ -55,7 +55,7 @@ bool loss_drops_packet(struct network *n, uint32_t index)
 }
 
 /* The adapter repeats everything not yet accepted, after the messages that wait. */
-static void loss_go_back(struct network *n, uint32_t message)
+static void loss_repeat_from_gap(struct network *n, uint32_t message)
 {
     struct message *m = &n->messages[message];
     const bool waits = m->unsent > 0; /* still in the adapter's queue */
@@ -85,7 +85,7 @@ void loss_timeout(struct network *n, uint32_t index)
     if (n->machine.go_back == 0)
         loss_repeat_packet(n, p.message, p.bytes);
     else if (p.epoch == m->epoch && !m->done)
-        loss_go_back(n, p.message);
+        loss_repeat_from_gap(n, p.message);
     loss_release_message(n, p.message);
 }
 
@@ -130,6 +130,6 @@ void loss_on_nak(struct network *n, uint32_t nak)
     const struct message *m = &n->messages[request.tag];
     network_message_free(n, nak);
     if (request.epoch == m->epoch && m->broken && !m->done)
-        loss_go_back(n, request.tag);
+        loss_repeat_from_gap(n, request.tag);
     loss_release_message(n, request.tag);
 }

@@ -13,7 +13,7 @@
 #include "net/mcast/tree.h"
 
 enum { ACK_BYTES = 24, AGAIN = 64 };
-enum { EVENT_HANDLED = EVENT_OTHER, EVENT_ROOT, EVENT_TIMER, EVENT_THERE };
+enum { EVENT_HANDLED = EVENT_OTHER, EVENT_ROOT, EVENT_TIMER, EVENT_DELIVERED };
 
 /* Message tags: the number of a packet and whether the packet requests an acknowledgement, or the index of
  * an acknowledgement. */
@@ -157,7 +157,7 @@ static void root_send_packet(struct group *g)
 
 /* ---- receiving ---- */
 
-static uint32_t relay_has_room(const struct group *g, uint32_t node)
+static uint32_t relay_count_free_slots(const struct group *g, uint32_t node)
 {
     const struct mcast_sender *s = &g->members[node].sender;
     return s->children ? g->order->rules.window - (s->next - s->base) : UINT32_MAX;
@@ -175,7 +175,7 @@ static void multicast_acknowledge(struct group *g, uint32_t node)
         return;
     g->items[i] = (struct item){.node = m->parent, .tag = TAG_ACK, .from = node, .next = NONE};
     g->items[i].ack =
-        mcast_stream_ack(&m->stream, &g->order->rules, g->order->rules.ring, relay_has_room(g, node));
+        mcast_stream_ack(&m->stream, &g->order->rules, g->order->rules.ring, relay_count_free_slots(g, node));
     g->report->acks++;
     multicast_charge_time(g, node, g->net.machine.send_ns);
     network_send(&g->net, node, m->parent, ACK_BYTES, TAG_ACK | i);
@@ -194,7 +194,7 @@ static void node_handle_packet(struct group *g, uint32_t node, uint32_t tag)
                               .wanted = true,
                               .ask = tag & TAG_ASK,
                               .room = g->order->rules.ring,
-                              .relay = relay_has_room(g, node),
+                              .relay = relay_count_free_slots(g, node),
                               .now = group_now(g)};
     mcast_stream_classify_packet(&m->stream, &g->order->rules, m->index, &a);
     while (mcast_stream_has_packet(&m->stream))
@@ -215,13 +215,14 @@ static void node_handle_ack(struct group *g, const struct item *ack)
     struct mcast_resend out[AGAIN] = {{0}};
     struct member *m = &g->members[ack->node];
     uint32_t child = g->members[ack->from].index;
-    bool full = m->sender.children && ack->node && relay_has_room(g, ack->node) == 0;
+    bool full = m->sender.children && ack->node && relay_count_free_slots(g, ack->node) == 0;
     mcast_sender_apply_ack(&m->sender, child, &ack->ack, group_now(g));
     if (ack->ack.early)
         node_repeat_packets(g, ack->node, out,
                             mcast_sender_list_resends(&m->sender, child, group_now(g), out, AGAIN));
-    if (full && relay_has_room(g, ack->node)) { /* the last acknowledgement to the root reported no room */
-        mcast_stream_reopen(&m->stream);
+    if (full &&
+        relay_count_free_slots(g, ack->node)) { /* the last acknowledgement to the root reported no room */
+        mcast_stream_buffers_freed(&m->stream);
         multicast_acknowledge(g, ack->node);
     }
     node_set_timer(g, ack->node);
@@ -260,7 +261,7 @@ static void on_timer(struct group *g, uint32_t node)
 
 /* The node's processor handles an item when it is free. An acknowledgement was written to memory by RDMA
  * and costs ack_ns instead of a receive. */
-static void multicast_consume(struct group *g, uint32_t i)
+static void multicast_schedule_item(struct group *g, uint32_t i)
 {
     const struct item *item = &g->items[i];
     const struct machine *m = &g->net.machine;
@@ -269,7 +270,7 @@ static void multicast_consume(struct group *g, uint32_t i)
     multicast_schedule_event(g, multicast_charge_time(g, item->node, takes), EVENT_HANDLED, i);
 }
 
-static uint32_t node_send_packet(struct group *g, uint32_t node, uint32_t tag)
+static uint32_t node_new_packet_item(struct group *g, uint32_t node, uint32_t tag)
 {
     uint32_t i = group_new_item(g);
     if (i != NONE)
@@ -280,20 +281,20 @@ static uint32_t node_send_packet(struct group *g, uint32_t node, uint32_t tag)
 static void on_delivered(void *ctx, uint32_t message, uint32_t node)
 {
     struct group *g = ctx;
-    uint32_t i = node ? node_send_packet(g, node, g->net.messages[message].tag) : NONE;
+    uint32_t i = node ? node_new_packet_item(g, node, g->net.messages[message].tag) : NONE;
     if (i != NONE)
         multicast_schedule_event(
             g, g->net.now + sim_time_from_ns(machine_multicast_ns(&g->net.machine, g->order->bytes)),
-            EVENT_THERE, i);
+            EVENT_DELIVERED, i);
 }
 
 static void on_arrived(void *ctx, uint32_t message)
 {
     struct group *g = ctx;
     const struct message *m = &g->net.messages[message];
-    uint32_t i = m->tag & TAG_ACK ? m->tag & TAG_VALUE : node_send_packet(g, m->to, m->tag);
+    uint32_t i = m->tag & TAG_ACK ? m->tag & TAG_VALUE : node_new_packet_item(g, m->to, m->tag);
     if (i != NONE)
-        multicast_consume(g, i);
+        multicast_schedule_item(g, i);
 }
 
 static void on_event(void *ctx, const struct event *e)
@@ -303,8 +304,8 @@ static void on_event(void *ctx, const struct event *e)
         on_handled(g, e->what);
     else if (e->kind == EVENT_ROOT)
         root_send_packet(g);
-    else if (e->kind == EVENT_THERE)
-        multicast_consume(g, e->what);
+    else if (e->kind == EVENT_DELIVERED)
+        multicast_schedule_item(g, e->what);
     else
         on_timer(g, e->what);
 }

@@ -104,7 +104,7 @@ static void network_wake_link(struct network *n, uint32_t link, sim_time at)
 
 /* Place of the i-th buffer-release time, earliest first. The first time is link.soonest, so that a link
  * with one packet in flight, the usual case, uses one cache line. */
-static sim_time *link_soon_at(struct network *n, uint32_t link, uint32_t i)
+static sim_time *link_buffer_release_time(struct network *n, uint32_t link, uint32_t i)
 {
     uint32_t at = n->links[link].soon_first + i;
     return &n->soon_at[(size_t)link * n->buffers + (at < n->buffers ? at : at - n->buffers)];
@@ -120,10 +120,10 @@ void network_buffer_release(struct network *n, uint32_t link, sim_time at)
         later = l->soonest;
         l->soonest = at;
     }
-    for (; i > 1 && *link_soon_at(n, link, i - 1) > later; i--)
-        *link_soon_at(n, link, i) = *link_soon_at(n, link, i - 1);
+    for (; i > 1 && *link_buffer_release_time(n, link, i - 1) > later; i--)
+        *link_buffer_release_time(n, link, i) = *link_buffer_release_time(n, link, i - 1);
     if (i > 0)
-        *link_soon_at(n, link, i) = later;
+        *link_buffer_release_time(n, link, i) = later;
     if (l->first != NONE)
         network_wake_link(n, link, at > n->now ? at : n->now);
 }
@@ -137,7 +137,7 @@ static void link_count_free_buffers(struct network *n, uint32_t link)
         l->free_count++;
         l->soon_first = (uint8_t)(l->soon_first + 1u < n->buffers ? l->soon_first + 1 : 0);
         if (l->soon)
-            l->soonest = *link_soon_at(n, link, 0);
+            l->soonest = *link_buffer_release_time(n, link, 0);
     }
 }
 
@@ -163,7 +163,7 @@ static bool message_uses_bus(const struct network *n, const struct message *m)
 }
 
 /* Transmits the first waiting packet over the link. */
-static void network_start(struct network *n, uint32_t link)
+static void network_start_packet(struct network *n, uint32_t link)
 {
     struct link *l = &n->links[link];
     uint32_t index = l->first;
@@ -226,7 +226,7 @@ void network_link_update(struct network *n, uint32_t link)
             network_wake_link(n, link, n->now);
             return;
         }
-        network_start(n, link);
+        network_start_packet(n, link);
     }
 }
 
@@ -415,7 +415,7 @@ static uint32_t network_next_link(struct network *n, const struct link *l, const
 }
 
 /* Handles a packet that has arrived at the end of a link: loses, forwards or delivers the packet. */
-static void network_packet_at_end(struct network *n, uint32_t index)
+static void network_handle_arrival(struct network *n, uint32_t index)
 {
     struct packet *p = &n->packets[index];
     const struct link *l = &n->links[p->held];
@@ -425,7 +425,7 @@ static void network_packet_at_end(struct network *n, uint32_t index)
         return;
     const bool special = m->kind == MESSAGE_MULTICAST || m->kind == MESSAGE_BARRIER;
     if (l->end_node == NONE && special) {
-        switch_handle_special(n, index);
+        switch_handle_collective_packet(n, index);
         return;
     }
     if (l->end_node == NONE) {
@@ -445,7 +445,7 @@ static void network_packet_at_end(struct network *n, uint32_t index)
     }
     network_buffer_release(n, p->held, n->now + network_link_delay(n, p->held));
     if (special) {
-        switch_deliver_special(n, index);
+        switch_deliver_collective_packet(n, index);
         return;
     }
     if (m->kind == MESSAGE_NAK) {
@@ -521,7 +521,7 @@ void network_run(struct network *n)
         n->now = e.at;
         switch (e.kind) {
         case EVENT_PACKET:
-            network_packet_at_end(n, e.what);
+            network_handle_arrival(n, e.what);
             break;
         case EVENT_LINK:
             if (n->links[e.what].wake_at <= n->now)

@@ -68,10 +68,10 @@ void lanes_release(struct network *n, uint32_t link);
 /* Called when a packet of the multicast message has left its last link. */
 void switch_multicast_packet_done(struct network *n, uint32_t message);
 /* Handles a multicast or barrier packet that has arrived at a switch. */
-void switch_handle_special(struct network *n, uint32_t packet);
+void switch_handle_collective_packet(struct network *n, uint32_t packet);
 void switch_forward_combined(struct network *n, uint32_t which);
 /* Handles a multicast or barrier packet that has arrived in a node's memory. */
-void switch_deliver_special(struct network *n, uint32_t packet);
+void switch_deliver_collective_packet(struct network *n, uint32_t packet);
 void switch_release_copy(struct network *n, struct packet *p, uint32_t held, sim_time end);
 
 /* Functions of loss.c. */

@@ -142,7 +142,7 @@ void switch_forward_combined(struct network *n, uint32_t index)
 
 /* ---- for network.c ---- */
 
-void switch_handle_special(struct network *n, uint32_t index)
+void switch_handle_collective_packet(struct network *n, uint32_t index)
 {
     struct packet *p = &n->packets[index];
     if (n->messages[p->message].kind == MESSAGE_BARRIER) {
@@ -160,7 +160,7 @@ void switch_handle_special(struct network *n, uint32_t index)
     network_packet_free(n, index);
 }
 
-void switch_deliver_special(struct network *n, uint32_t index)
+void switch_deliver_collective_packet(struct network *n, uint32_t index)
 {
     struct packet p = n->packets[index];
     uint32_t node = n->links[p.held].end_node;
@@ -169,8 +169,8 @@ void switch_deliver_special(struct network *n, uint32_t index)
     switch_multicast_packet_done(n, p.message);
 }
 
-static uint32_t network_send_special(struct network *n, uint32_t from, uint32_t bytes, uint32_t tag,
-                                     enum message_kind kind)
+static uint32_t network_send_collective_packet(struct network *n, uint32_t from, uint32_t bytes, uint32_t tag,
+                                               enum message_kind kind)
 {
     uint32_t index = network_message_new(n);
     if (index == NONE)
@@ -192,11 +192,11 @@ static uint32_t network_send_special(struct network *n, uint32_t from, uint32_t 
 
 uint32_t network_multicast(struct network *n, uint32_t from, uint32_t bytes, uint32_t tag)
 {
-    return network_send_special(n, from, bytes <= n->machine.mtu ? bytes : (uint32_t)n->machine.mtu, tag,
-                                MESSAGE_MULTICAST);
+    return network_send_collective_packet(n, from, bytes <= n->machine.mtu ? bytes : (uint32_t)n->machine.mtu,
+                                          tag, MESSAGE_MULTICAST);
 }
 
 uint32_t network_barrier(struct network *n, uint32_t from, uint32_t tag)
 {
-    return network_send_special(n, from, 0, tag, MESSAGE_BARRIER);
+    return network_send_collective_packet(n, from, 0, tag, MESSAGE_BARRIER);
 }

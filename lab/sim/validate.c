@@ -178,7 +178,7 @@ static struct validate_row *validate_add(struct validate_row *r, const char *aga
     return r + 1;
 }
 
-static struct validate_row *validate_closed_forms(struct validate_row *r)
+static struct validate_row *validate_against_closed_forms(struct validate_row *r)
 {
     static const char *const form = "closed form";
     r = validate_add(r, form, "500 bytes through one switch", "ns", 620, validate_message_ns(8, 1, false), 0);
@@ -197,7 +197,7 @@ static struct validate_row *validate_closed_forms(struct validate_row *r)
     return validate_add(r, form, "M/D/1 queue, load 0.8", "", 0.8 / 0.4, validate_queue_wait(0.8), 0.04);
 }
 
-static struct validate_row *validate_itself(struct validate_row *r)
+static struct validate_row *validate_against_itself(struct validate_row *r)
 {
     static const char *const self = "itself";
     static uint32_t place[324];
@@ -216,7 +216,7 @@ static struct validate_row *validate_itself(struct validate_row *r)
 
 int validate_all(struct validate_row rows[VALIDATE_ROWS])
 {
-    return (int)(validate_itself(validate_closed_forms(rows)) - rows);
+    return (int)(validate_against_itself(validate_against_closed_forms(rows)) - rows);
 }
 
 double validate_error(const struct validate_row *r)
@@ -224,7 +224,7 @@ double validate_error(const struct validate_row *r)
     return r->found / r->expected - 1;
 }
 
-bool validate_good(const struct validate_row *r)
+bool validate_row_is_within_bound(const struct validate_row *r)
 {
     return fabs(validate_error(r)) <= (r->bound > 0 ? r->bound : 1e-9);
 }

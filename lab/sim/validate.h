@@ -18,6 +18,6 @@ enum { VALIDATE_ROWS = 16 };
 
 int validate_all(struct validate_row rows[VALIDATE_ROWS]); /* returns the number of rows */
 double validate_error(const struct validate_row *r);       /* relative error */
-bool validate_good(const struct validate_row *r);
+bool validate_row_is_within_bound(const struct validate_row *r);
 
 #endif

@@ -210,7 +210,7 @@ static int collective_parse(struct sim_options *o, int argc, char **argv)
  * with such a feature. */
 static const struct coll_algorithm in_switches = {.name = "switch", .kind = COLL_BARRIER};
 
-static bool options_select_switches(const struct sim_options *o)
+static bool options_include_switch_barrier(const struct sim_options *o)
 {
     return o->kind == COLL_BARRIER && o->per_node == 1 &&
            (!o->algorithm || strcmp(o->algorithm, in_switches.name) == 0);
@@ -373,7 +373,7 @@ static int collective_simulate(const struct sim_options *o, size_t nodes, size_t
         progress_report(&done->progress, done->work, done->all, "%.1f million events",
                         (double)done->events * 1e-6);
     }
-    if (options_select_switches(o) && count < RESULTS_MAX) {
+    if (options_include_switch_barrier(o) && count < RESULTS_MAX) {
         results[count].algorithm = &in_switches;
         barrier_simulate_switches(&o->machine, (uint32_t)nodes, &results[count].report);
         done->events += results[count++].report.events;
@@ -450,7 +450,7 @@ int command_sim(int argc, char **argv)
         print_usage();
         return 0;
     }
-    if (o.algorithm && !parse_algorithm(&o, parameter) && !options_select_switches(&o))
+    if (o.algorithm && !parse_algorithm(&o, parameter) && !options_include_switch_barrier(&o))
         status = sim_report_misuse(
             "sim", "is not an algorithm of this operation, or one of its parameters is invalid", o.algorithm);
     else

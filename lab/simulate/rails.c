@@ -256,8 +256,8 @@ static int rails_run(struct rails_options *o)
     }
     if (!o->no_claims) {
         count = statements_check(&o->study, statements);
-        count +=
-            stream_statements(o->study.length, statements + count, STATEMENTS_MAX - count, &o->study.events);
+        count += stream_check_statements(o->study.length, statements + count, STATEMENTS_MAX - count,
+                                         &o->study.events);
     }
     if (o->json) {
         json_end(&j);

@@ -68,6 +68,6 @@ struct statement {
 };
 enum { STATEMENTS_MAX = 24 };
 int statements_check(struct study *s, struct statement out[STATEMENTS_MAX]);
-int stream_statements(double length, struct statement *out, int room, uint64_t *events);
+int stream_check_statements(double length, struct statement *out, int room, uint64_t *events);
 
 #endif

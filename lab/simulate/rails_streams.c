@@ -85,7 +85,7 @@ static void stream_compare_by_size(struct chart *c, bool bidirectional, bool lat
     }
 }
 
-static struct stream_order rails_streams_disturbed(double length)
+static struct stream_order stream_make_disturbed_order(double length)
 {
     struct stream_order o = stream_make_order(1, false, 16, 1 << 20, 1);
     o.us = 640000 * length;
@@ -109,7 +109,7 @@ bool stream_make_figure(const char *id, double length, struct chart *c, uint64_t
         c->title = "bandwidth in both directions, buses of 1 GB/s for both directions together";
         stream_compare_by_size(c, true, false, length, events);
     } else if (strcmp(id, "8.19") == 0) {
-        struct stream_order o = rails_streams_disturbed(length);
+        struct stream_order o = stream_make_disturbed_order(length);
         c->title = "rails of 1 GB/s; half of the second is taken for a while";
         c->x_name = "ms";
         c->y_name = "bandwidth in GB/s";
@@ -148,7 +148,7 @@ static double stream_recovery_ms(const struct stream_order *o, const struct stre
     return INFINITY;
 }
 
-int stream_statements(double length, struct statement *out, int room, uint64_t *events)
+int stream_check_statements(double length, struct statement *out, int room, uint64_t *events)
 {
     int n = 0;
     for (int both = 0; both < 2 && n < room; both++) {
@@ -168,7 +168,7 @@ int stream_statements(double length, struct statement *out, int room, uint64_t *
         s->agrees = adaptive > 0.95 * best && adaptive > 1.1 * (both ? four : even);
     }
     if (n < room) {
-        struct stream_order o = rails_streams_disturbed(length);
+        struct stream_order o = stream_make_disturbed_order(length);
         struct stream_report r = rails_streams_run(o, ADAPTIVE, events);
         struct statement *s = &out[n++];
         double back = stream_recovery_ms(&o, &r);

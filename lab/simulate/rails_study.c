@@ -115,7 +115,7 @@ double study_max_accepted(struct study *s, struct study_key key)
     return study_report_of_run(s, key).accepted;
 }
 
-static bool rails_study_saturated(const struct traffic_report *r)
+static bool study_report_is_saturated(const struct traffic_report *r)
 {
     return r->accepted < 0.95 * r->offered;
 }
@@ -126,7 +126,7 @@ double study_saturation(struct study *s, struct study_key key)
     for (int step = 0; step < 6; step++) {
         key.load = (low + high) / 2;
         struct traffic_report r = study_report_of_run(s, key);
-        if (rails_study_saturated(&r))
+        if (study_report_is_saturated(&r))
             high = key.load;
         else
             low = key.load;
@@ -161,7 +161,7 @@ static void study_plot_over_load(struct study *s, struct chart *c, const struct 
         for (int i = 0; i < LOADS; i++) {
             struct traffic_report r =
                 study_report_of_run(s, study_make_key(&lines[l], s->nodes, 4, kib, loads[i]));
-            c->y[line][i] = !latency ? r.accepted : rails_study_saturated(&r) ? NAN : r.latency_us * 1000;
+            c->y[line][i] = !latency ? r.accepted : study_report_is_saturated(&r) ? NAN : r.latency_us * 1000;
         }
     }
 }
@@ -182,7 +182,7 @@ static void rails_study_hybrids(struct study *s, struct chart *c, double ratio, 
 static double study_latency(struct study *s, struct study_key key)
 {
     struct traffic_report r = study_report_of_run(s, key);
-    return rails_study_saturated(&r) ? NAN : r.latency_us * 1000;
+    return study_report_is_saturated(&r) ? NAN : r.latency_us * 1000;
 }
 
 enum what { MOST, LATENCY, SATURATION };

@@ -79,7 +79,7 @@ static void replay_compute_in_background(struct sched *s, double ns)
         s->steps[s->count - 1].kind = JOB_COMPUTE;
 }
 
-static void replay_message(struct sched *s, bool send, int peer, int64_t bytes)
+static void replay_add_message(struct sched *s, bool send, int peer, int64_t bytes)
 {
     struct loc at = loc_make(BUF_SEND, 0);
     if (bytes <= 0 && send)
@@ -110,7 +110,7 @@ static void builder_wait_all(struct builder *b)
 {
     struct sched *s = &b->scheds[b->rank];
     for (size_t i = 0; i < b->later_count; i++)
-        replay_message(s, false, b->later[i].peer, b->later[i].count);
+        replay_add_message(s, false, b->later[i].peer, b->later[i].count);
     b->later_count = 0;
     b->tested = false;
     sched_fence(s);
@@ -126,10 +126,10 @@ static bool builder_add_point_to_point(struct builder *b, const struct prof_even
     if (e->to >= b->job->size || e->from >= b->job->size)
         return replay_refuse(b, "there is no such rank", f->name);
     if (e->to >= 0 && e->to != b->rank)
-        replay_message(s, true, e->to, e->out);
+        replay_add_message(s, true, e->to, e->out);
     if (e->from >= 0 && e->from != b->rank) {
         if (!f->nonblocking)
-            replay_message(s, false, e->from, e->in);
+            replay_add_message(s, false, e->from, e->in);
         else if (!builder_defer_receive(b, e->from, e->in))
             return replay_refuse(b, "out of memory", f->name);
     }

@@ -226,7 +226,7 @@ static void validate_print_text(const struct validate_row *rows, int count, cons
     for (int i = 0; i < count; i++)
         printf("%-12s %-48s %7.5g %-4s %7.5g %-4s %+8.3f %% %s\n", rows[i].against, rows[i].what,
                rows[i].expected, rows[i].unit, rows[i].found, rows[i].unit, 100 * validate_error(&rows[i]),
-               validate_good(&rows[i]) ? "" : "TOO FAR");
+               validate_row_is_within_bound(&rows[i]) ? "" : "TOO FAR");
     if (s->count == 0)
         return;
     printf(
@@ -255,7 +255,7 @@ static void validate_write_json(const struct validate_row *rows, int count, cons
         json_real(&j, "expected", rows[i].expected);
         json_real(&j, "found", rows[i].found);
         json_real(&j, "error", validate_error(&rows[i]));
-        json_bool(&j, "good", validate_good(&rows[i]));
+        json_bool(&j, "good", validate_row_is_within_bound(&rows[i]));
         json_end(&j);
     }
     json_end(&j);
@@ -294,7 +294,7 @@ int command_sim_validate(int argc, char **argv)
     }
     int count = validate_all(rows);
     for (int i = 0; i < count; i++)
-        wrong += !validate_good(&rows[i]);
+        wrong += !validate_row_is_within_bound(&rows[i]);
     if (runs && !validate_measured(&s))
         wrong++;
     if (json)

@@ -34,7 +34,7 @@ bool loop_add(struct loop *l, struct watch *w, int fd, uint32_t events)
     return true;
 }
 
-void loop_change(struct loop *l, struct watch *w, uint32_t events)
+void loop_change_events(struct loop *l, struct watch *w, uint32_t events)
 {
     if (w->fd < 0 || w->events == events)
         return;
@@ -61,7 +61,7 @@ void loop_close(struct loop *l, struct watch *w)
         close(fd);
 }
 
-void loop_cancel(struct loop *l, struct timer *t)
+void loop_cancel_timer(struct loop *l, struct timer *t)
 {
     struct timer **p = &l->timers;
     while (*p && *p != t)
@@ -71,9 +71,9 @@ void loop_cancel(struct loop *l, struct timer *t)
     t->at = 0;
 }
 
-void loop_after(struct loop *l, struct timer *t, uint64_t ms)
+void loop_set_timer(struct loop *l, struct timer *t, uint64_t ms)
 {
-    loop_cancel(l, t);
+    loop_cancel_timer(l, t);
     t->at = now_ms() + ms;
     t->next = l->timers;
     l->timers = t;
@@ -103,7 +103,7 @@ static void fire_timers(struct loop *l)
             t = t->next;
             continue;
         }
-        loop_cancel(l, t);
+        loop_cancel_timer(l, t);
         t->fn(t->ctx);
         t = l->timers; /* the handler may have changed the list */
     }

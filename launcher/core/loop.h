@@ -35,14 +35,14 @@ void loop_init(struct loop *l);
 
 /* Watches a file. False if epoll does not support the file (a regular file), which is then always ready. */
 bool loop_add(struct loop *l, struct watch *w, int fd, uint32_t events);
-void loop_change(struct loop *l, struct watch *w, uint32_t events);
+void loop_change_events(struct loop *l, struct watch *w, uint32_t events);
 
 /* loop_remove stops watching; loop_close also closes the file. */
 void loop_close(struct loop *l, struct watch *w);
 void loop_remove(struct loop *l, struct watch *w);
 
-void loop_after(struct loop *l, struct timer *t, uint64_t ms);
-void loop_cancel(struct loop *l, struct timer *t);
+void loop_set_timer(struct loop *l, struct timer *t, uint64_t ms);
+void loop_cancel_timer(struct loop *l, struct timer *t);
 
 /* Runs until l->stop. */
 void loop_run(struct loop *l);

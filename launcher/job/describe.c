@@ -66,7 +66,7 @@ const char *job_signal_hint(int sig)
     }
 }
 
-static void describe_late_ranks(const struct job *j)
+static void describe_failures_after_finalize(const struct job *j)
 {
     char who[2048];
     if (j->failed || j->late.n == 0)
@@ -125,7 +125,7 @@ static void describe_dead_ranks(const struct job *j)
 
 void job_report_end(const struct job *j)
 {
-    describe_late_ranks(j);
+    describe_failures_after_finalize(j);
     describe_dead_ranks(j);
     describe_foreign_library(j);
     if (j->opt->exit_codes)

@@ -13,9 +13,9 @@ static void input_update_interest(struct input *in)
 {
     bool ready = in->allowed && !in->ended && in->busy == 0 && in->readers > 0;
     if (!in->always_ready)
-        loop_change(in->loop, &in->w, ready ? EPOLLIN : 0);
+        loop_change_events(in->loop, &in->w, ready ? EPOLLIN : 0);
     else if (ready && in->again.at == 0)
-        loop_after(in->loop, &in->again, 0);
+        loop_set_timer(in->loop, &in->again, 0);
 }
 
 static void read_piece(struct input *in)

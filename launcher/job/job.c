@@ -77,7 +77,7 @@ static void job_on_escalate(void *ctx)
         return;
     }
     j->next_signal = sig == SIGTERM ? SIGKILL : 0;
-    loop_after(&j->loop, &j->escalate, sig == SIGTERM ? j->grace_ms : GIVE_UP_MS);
+    loop_set_timer(&j->loop, &j->escalate, sig == SIGTERM ? j->grace_ms : GIVE_UP_MS);
     job_signal_hosts(j, sig);
 }
 
@@ -89,7 +89,7 @@ static void end_job(struct job *j, int first, uint64_t grace_ms)
     j->ending = true;
     j->grace_ms = grace_ms;
     j->next_signal = first == SIGKILL ? 0 : first == SIGTERM ? SIGKILL : SIGTERM;
-    loop_after(&j->loop, &j->escalate, first == SIGKILL ? GIVE_UP_MS : grace_ms);
+    loop_set_timer(&j->loop, &j->escalate, first == SIGKILL ? GIVE_UP_MS : grace_ms);
     job_signal_hosts(j, first);
     /* A host that never started has no ranks to wait for. */
     for (uint32_t i = 0; i < j->nhosts; i++)
@@ -113,7 +113,7 @@ static void report_failure(void *ctx)
 static void schedule_failure_report(struct job *j, char *text)
 {
     j->failure = text;
-    loop_after(&j->loop, &j->report, REPORT_MS);
+    loop_set_timer(&j->loop, &j->report, REPORT_MS);
 }
 
 void job_fail(struct job *j, int status, const char *fmt, ...)
@@ -192,7 +192,7 @@ static bool job_can_continue(struct job *j, bool recovered)
 }
 
 /* A rank failed: ends the job unless recovery is enabled. Frees the text. */
-static void fail_rank(struct job *j, uint32_t rank, int status, char *text)
+static void job_handle_rank_failure(struct job *j, uint32_t rank, int status, char *text)
 {
     if (job_can_continue(j, recover_rank_death(j, rank, status, text))) {
         free(text);
@@ -226,7 +226,7 @@ static void report_abort(struct job *j)
     const char *msg = j->abort.msg;
     int status = (code & 0xff) || code == 0 ? code & 0xff : 1;
     j->abort.pending = false;
-    loop_cancel(&j->loop, &j->aborting);
+    loop_cancel_timer(&j->loop, &j->aborting);
     if (*msg)
         job_fail(j, status, "Rank %u on host %s ended the job with code %d: %s%s", rank, host_name(j, rank),
                  code, msg, strchr(".!?\n", msg[strlen(msg) - 1]) ? "" : ".");
@@ -273,13 +273,14 @@ void job_on_exited(void *ctx, uint32_t rank, int status)
     } else if (WIFSIGNALED(status)) {
         job_handle_signal_death(j, rank, WTERMSIG(status));
     } else if (code) {
-        fail_rank(j, rank, code,
-                  xstrf("Rank %u on host %s (process %ld) exited with status %d%s.", rank, h->name,
-                        j->ranks[rank].pid, code, inited ? " before calling MPI_Finalize" : ""));
+        job_handle_rank_failure(j, rank, code,
+                                xstrf("Rank %u on host %s (process %ld) exited with status %d%s.", rank,
+                                      h->name, j->ranks[rank].pid, code,
+                                      inited ? " before calling MPI_Finalize" : ""));
     } else if (inited) {
-        fail_rank(j, rank, 1,
-                  xstrf("Rank %u on host %s (process %ld) exited without calling MPI_Finalize.", rank,
-                        h->name, j->ranks[rank].pid));
+        job_handle_rank_failure(j, rank, 1,
+                                xstrf("Rank %u on host %s (process %ld) exited without calling MPI_Finalize.",
+                                      rank, h->name, j->ranks[rank].pid));
     } else {
         j->absent = true;
         check_barrier(j, rank);
@@ -351,10 +352,10 @@ static void job_on_aborted(void *ctx, uint32_t rank, int code, const char *msg)
     j->abort.rank = rank;
     j->abort.code = code;
     j->abort.msg = xstrdup(msg);
-    loop_after(&j->loop, &j->aborting, 0);
+    loop_set_timer(&j->loop, &j->aborting, 0);
 }
 
-static void job_on_aborting(void *ctx)
+static void job_on_abort_timer(void *ctx)
 {
     struct job *j = ctx;
     for (uint32_t i = 0; i < j->nhosts; i++)
@@ -386,10 +387,10 @@ static void job_on_barrier(void *ctx, bool open)
 {
     struct job *j = ctx;
     if (!open) {
-        loop_cancel(&j->loop, &j->fence);
+        loop_cancel_timer(&j->loop, &j->fence);
         return;
     }
-    loop_after(&j->loop, &j->fence, (uint64_t)j->opt->init_timeout * 1000);
+    loop_set_timer(&j->loop, &j->fence, (uint64_t)j->opt->init_timeout * 1000);
     for (uint32_t r = 0; r < j->layout->size; r++)
         if (j->ranks[r].state == RANK_ENDED)
             check_barrier(j, r);
@@ -548,7 +549,7 @@ void job_init(struct job *j, const struct options *o, const struct layout *l, co
     j->escalate = (struct timer){.fn = job_on_escalate, .ctx = j};
     j->deadline = (struct timer){.fn = job_on_deadline, .ctx = j};
     j->fence = (struct timer){.fn = job_on_fence_late, .ctx = j};
-    j->aborting = (struct timer){.fn = job_on_aborting, .ctx = j};
+    j->aborting = (struct timer){.fn = job_on_abort_timer, .ctx = j};
     j->report = (struct timer){.fn = report_failure, .ctx = j};
 }
 
@@ -557,7 +558,7 @@ int job_run(struct job *j, int front)
     static const struct guard_events guard_events = {job_on_signal, job_on_foreground, job_on_front_died};
     guard_watch_signals(&j->loop, front, &guard_events, j);
     if (j->opt->timeout)
-        loop_after(&j->loop, &j->deadline, (uint64_t)j->opt->timeout * 1000);
+        loop_set_timer(&j->loop, &j->deadline, (uint64_t)j->opt->timeout * 1000);
     if (j->opt->hang_after)
         why_watch_for_hang(j, j->opt->hang_after);
     loop_run(&j->loop);

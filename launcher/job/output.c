@@ -79,7 +79,7 @@ static void check_buffer_limits(struct output *o)
 
 /* Handles a write error. A closed reader of standard output is normal in a pipeline; any other error is
  * not. */
-static void check_error(struct output *o, struct sink *s)
+static void output_handle_write_error(struct output *o, struct sink *s)
 {
     if (s->error == 0)
         return;
@@ -98,14 +98,14 @@ static void check_error(struct output *o, struct sink *s)
 static void output_flush_destination(struct destination *p)
 {
     sink_flush(p->sink);
-    check_error(p->output, p->sink);
+    output_handle_write_error(p->output, p->sink);
 }
 
 static void output_on_written(void *ctx)
 {
     struct destination *p = ctx;
     struct output *o = p->output;
-    check_error(o, p->sink);
+    output_handle_write_error(o, p->sink);
     check_buffer_limits(o);
     if (output_idle(o))
         o->opt.drained(o->opt.ctx);
@@ -160,7 +160,7 @@ static void output_emit(struct stream *st, const char *data, size_t len)
 }
 
 /* Releases the sink of a stream that ended without a newline. */
-static void release_open_line(struct stream *st)
+static void output_release_open_line(struct stream *st)
 {
     struct destination *p = st->destination;
     if (p->owner != st)
@@ -195,7 +195,7 @@ static void append_to_queue(struct stream *st)
         p = &(*p)->next_waiting;
     *p = st;
     if (s->hold.at == 0 && s->hold_ms > 0)
-        loop_after(s->output->loop, &s->hold, s->hold_ms);
+        loop_set_timer(s->output->loop, &s->hold, s->hold_ms);
 }
 
 /* Returns how many held bytes may be written now: whole lines, or all bytes. */
@@ -218,7 +218,7 @@ static void output_release_held(struct stream *st, bool everything)
     if (buf_size(&st->held) == 0) {
         remove_from_queue(st);
         if (st->ended)
-            release_open_line(st);
+            output_release_open_line(st);
     }
 }
 
@@ -245,7 +245,7 @@ static void output_on_hold_timeout(void *ctx)
         write_queued_streams(s);
     output_flush_destination(s);
     if (s->waiting)
-        loop_after(s->output->loop, &s->hold, s->hold_ms);
+        loop_set_timer(s->output->loop, &s->hold, s->hold_ms);
 }
 
 void output_write(struct output *o, uint32_t rank, int stream, const char *data, size_t len)
@@ -272,7 +272,7 @@ void output_flush(struct output *o, uint64_t ms)
         while (s->waiting)
             output_release_held(s->waiting, true);
         sink_finish(s->sink, end);
-        check_error(o, s->sink);
+        output_handle_write_error(o, s->sink);
     }
 }
 

@@ -61,11 +61,11 @@ static void query_finish(struct query *q)
         return;
     *p = q->next;
     acceptor_remove(&a->acceptor, &q->in);
-    loop_cancel(&q->job->loop, &q->limit);
-    loop_cancel(&q->job->loop, &q->begin);
+    loop_cancel_timer(&q->job->loop, &q->limit);
+    loop_cancel_timer(&q->job->loop, &q->begin);
     loop_close(&q->job->loop, &q->caller);
     buf_free(&q->out);
-    loop_after(&q->job->loop, &q->sweep, 0);
+    loop_set_timer(&q->job->loop, &q->sweep, 0);
 }
 
 static void query_flush(struct query *q)
@@ -74,7 +74,7 @@ static void query_flush(struct query *q)
     if ((error && error != EAGAIN) || (buf_size(&q->out) == 0 && q->left == 0))
         query_finish(q);
     else
-        loop_change(&q->job->loop, &q->caller, buf_size(&q->out) > 0 ? EPOLLOUT : 0);
+        loop_change_events(&q->job->loop, &q->caller, buf_size(&q->out) > 0 ? EPOLLOUT : 0);
 }
 
 static void query_on_caller(void *ctx, uint32_t events)
@@ -142,9 +142,9 @@ static struct acceptor_caller *query_add_caller(void *ctx, int fd)
     q->owes = xcalloc(j->nhosts, sizeof(*q->owes));
     a->first = q;
     loop_add(&j->loop, &q->caller, fd, 0);
-    loop_after(&j->loop, &q->limit, PATIENCE_MS);
+    loop_set_timer(&j->loop, &q->limit, PATIENCE_MS);
     /* begin later: the acceptor adds the caller to its list only after this function */
-    loop_after(&j->loop, &q->begin, 0);
+    loop_set_timer(&j->loop, &q->begin, 0);
     return &q->in;
 }
 
@@ -163,14 +163,14 @@ static void query_on_connection(void *ctx, uint32_t events)
     const int rc = acceptor_accept_pending(&j->queries->acceptor, j->queries->listener.fd, now_ms());
     if (rc == 0 || rc == ENOMEM) /* ENOMEM: a caller was refused */
         return;
-    loop_change(&j->loop, &j->queries->listener, 0);
-    loop_after(&j->loop, &j->queries->rest, QUERY_REST_MS);
+    loop_change_events(&j->loop, &j->queries->listener, 0);
+    loop_set_timer(&j->loop, &j->queries->rest, QUERY_REST_MS);
 }
 
 static void query_resume_accepting(void *ctx)
 {
     struct job *j = ctx;
-    loop_change(&j->loop, &j->queries->listener, EPOLLIN);
+    loop_change_events(&j->loop, &j->queries->listener, EPOLLIN);
 }
 
 void query_open(struct job *j)

@@ -245,6 +245,6 @@ void recover_on_unreachable(void *ctx, uint32_t rank, uint32_t by)
     j->unreachable.v[j->unreachable.n++] = a;
     if (j->unreachable.judge.at == 0) {
         j->unreachable.judge = (struct timer){.fn = recover_resolve_reports, .ctx = j};
-        loop_after(&j->loop, &j->unreachable.judge, JUDGE_MS);
+        loop_set_timer(&j->loop, &j->unreachable.judge, JUDGE_MS);
     }
 }

@@ -217,7 +217,7 @@ static int write_command(const struct job *j, const struct spawn_request *r, con
 {
     struct strings words = {0};
     command_line(j, r, s, news, &words);
-    const int fd = command_write(words.v);
+    const int fd = spawn_command_write(words.v);
     strings_free(&words);
     return fd;
 }

@@ -22,7 +22,7 @@ static void why_finish(struct tool_run *a)
 {
     void (*done)(struct job *) = a->done;
     a->done = NULL;
-    loop_cancel(&a->job->loop, &a->limit);
+    loop_cancel_timer(&a->job->loop, &a->limit);
     if (done)
         done(a->job);
 }
@@ -59,7 +59,7 @@ void why_print(struct job *j, void (*done)(struct job *))
 {
     struct tool_run *a = diagnosis_new(j, done);
     if (why_start(a, (char *[]){"fishplate", "why", "--if-any", (char *)j->id, NULL}))
-        loop_after(&j->loop, &a->limit, PATIENCE_MS);
+        loop_set_timer(&j->loop, &a->limit, PATIENCE_MS);
     else
         why_finish(a);
 }

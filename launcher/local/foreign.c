@@ -39,7 +39,7 @@ static bool foreign_check_soname(void *ctx, const char *soname)
     return false;
 }
 
-bool foreign_program(const char *path, struct foreign *out)
+bool foreign_detect_program(const char *path, struct foreign *out)
 {
     struct elf f;
     if (elf_open(&f, path) != NULL)

@@ -16,7 +16,7 @@ struct foreign {
 };
 
 /* Detects another MPI library; false if the program is not linked with one, or cannot be read. */
-bool foreign_program(const char *path, struct foreign *out);
+bool foreign_detect_program(const char *path, struct foreign *out);
 
 /* True if one of these folders (separated by colons; NULL: none) contains the library. */
 bool foreign_find_in_folders(const char *folders, const char *soname);

@@ -31,7 +31,7 @@ enum { WORD_FOREGROUND = 200, WORD_BACKGROUND = 201 };
 static const int forwarded[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
                                 SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH};
 
-static void forwarded_set(sigset_t *set)
+static void guard_get_forwarded_signals(sigset_t *set)
 {
     sigemptyset(set);
     for (size_t i = 0; i < COUNT_OF(forwarded); i++) {
@@ -54,7 +54,7 @@ static void guard_write_byte(int fd, unsigned char word)
     (void)n; /* if the worker has ended, SIGCHLD reports it */
 }
 
-static int worker_status(int status)
+static int guard_get_exit_status(int status)
 {
     if (WIFEXITED(status))
         return WEXITSTATUS(status);
@@ -101,7 +101,7 @@ static int guard_run_front_process(pid_t worker, int pipe_end, const sigset_t *s
         if (sig == SIGCHLD) {
             if (waitpid(worker, &status, WNOHANG) != worker)
                 continue;
-            int result = worker_status(status);
+            int result = guard_get_exit_status(status);
             descend_end();
             /* A loop in a shell script stops only if mpiexec itself dies of the SIGINT that ended the job. */
             if (interrupted && result == 128 + SIGINT) {
@@ -171,7 +171,7 @@ int guard_run(char **argv, int (*worker)(void *ctx, int front), void *ctx)
     sigset_t set;
     spawn_save_limits();
     descend_become_subreaper();
-    forwarded_set(&set);
+    guard_get_forwarded_signals(&set);
     sigaddset(&set, SIGCHLD);
     sigprocmask(SIG_BLOCK, &set, NULL);
     if (pipe2(ends, O_CLOEXEC) != 0)
@@ -242,7 +242,7 @@ void guard_watch_signals(struct loop *l, int front_fd, const struct guard_events
     g->direct = (struct watch){.fd = -1, .fn = guard_on_worker_signal, .ctx = g};
     fcntl(front_fd, F_SETFL, O_NONBLOCK);
     loop_add(l, &g->pipe, front_fd, EPOLLIN);
-    forwarded_set(&set);
+    guard_get_forwarded_signals(&set);
     sigdelset(&set, SIGTSTP);
     loop_add(l, &g->direct, signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), EPOLLIN);
 }

@@ -134,7 +134,7 @@ static void local_flush_pipe(struct local *h, struct watch *w, struct buf *b, ui
         loop_close(h->loop, w);
         return;
     }
-    loop_change(h->loop, w, buf_size(b) > 0 ? base_events | EPOLLOUT : base_events);
+    loop_change_events(h->loop, w, buf_size(b) > 0 ? base_events | EPOLLOUT : base_events);
 }
 
 static void local_on_pmi(void *ctx, uint32_t events)
@@ -167,7 +167,7 @@ static void flush_stdin(struct proc *p)
     h->ev->stdin_empty(h->ctx, p->at->rank);
 }
 
-static void local_on_stdin_room(void *ctx, uint32_t events)
+static void local_on_stdin_writable(void *ctx, uint32_t events)
 {
     struct proc *p = ctx;
     if (events & EPOLLERR) { /* the rank closed its end of the pipe */
@@ -179,7 +179,7 @@ static void local_on_stdin_room(void *ctx, uint32_t events)
     flush_stdin(p);
 }
 
-void local_stdin(void *local, uint32_t rank, const char *data, size_t len)
+void local_write_stdin(void *local, uint32_t rank, const char *data, size_t len)
 {
     struct local *h = local;
     struct proc *p = find_rank(h, rank);
@@ -368,7 +368,7 @@ void local_start(struct local *h)
 
 /* Handles the end of a rank: processes its last PMI commands, reads its remaining output, then reports the
  * exit. */
-static void rank_ended(struct local *h, struct proc *p, int status)
+static void local_handle_rank_end(struct local *h, struct proc *p, int status)
 {
     p->running = false;
     h->running--;
@@ -396,7 +396,7 @@ void local_reap(void *local)
             if (h->procs[i].running && h->procs[i].pid == pid)
                 found = &h->procs[i];
         if (found)
-            rank_ended(h, found, status);
+            local_handle_rank_end(h, found, status);
         else if (h->other)
             h->other(h->ctx, pid, status);
     }
@@ -463,11 +463,11 @@ static void finish_if_all_ended(struct local *h)
         close_outputs(h);
     if (!local_is_output_read(h)) {
         if (h->linger.at == 0)
-            loop_after(h->loop, &h->linger, LINGER_MS);
+            loop_set_timer(h->loop, &h->linger, LINGER_MS);
         return;
     }
     h->done = true;
-    loop_cancel(h->loop, &h->linger);
+    loop_cancel_timer(h->loop, &h->linger);
     h->ev->done(h->ctx);
 }
 
@@ -498,7 +498,7 @@ void local_pause(void *local, bool pause)
     h->paused = pause;
     for (uint32_t i = 0; i < h->plan->nranks; i++)
         for (int k = 0; k < 2; k++)
-            loop_change(h->loop, &h->procs[i].out[k], pause ? 0 : EPOLLIN);
+            loop_change_events(h->loop, &h->procs[i].out[k], pause ? 0 : EPOLLIN);
     if (!pause) {
         for (uint32_t i = 0; i < h->plan->nranks && !h->paused; i++)
             for (int k = 0; k < 2; k++)
@@ -572,7 +572,7 @@ struct local *local_new(struct loop *l, const struct plan *plan, const struct lo
         p->out[0] = (struct watch){.fd = -1, .fn = local_on_stdout, .ctx = p};
         p->out[1] = (struct watch){.fd = -1, .fn = local_on_stderr, .ctx = p};
         p->pmi = (struct watch){.fd = -1, .fn = local_on_pmi, .ctx = p};
-        p->in = (struct watch){.fd = -1, .fn = local_on_stdin_room, .ctx = p};
+        p->in = (struct watch){.fd = -1, .fn = local_on_stdin_writable, .ctx = p};
     }
     sigset_t set;
     sigemptyset(&set);

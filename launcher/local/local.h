@@ -20,7 +20,7 @@ struct local_events {
     void (*failed)(void *ctx, uint32_t rank, int status, const char *why);
     /* A rank has ended with waitpid's status; all its PMI bytes were reported before. */
     void (*exited)(void *ctx, uint32_t rank, int status);
-    /* All bytes passed to local_stdin are in the rank's pipe, or the rank has closed it. */
+    /* All bytes passed to local_write_stdin are in the rank's pipe, or the rank has closed it. */
     void (*stdin_empty)(void *ctx, uint32_t rank);
     /* All ranks have ended, all output was reported, no process is left. */
     void (*done)(void *ctx);
@@ -35,7 +35,7 @@ void local_start(struct local *h);
 void local_send_pmi(void *local, uint32_t rank, const char *data, size_t len);
 
 /* Passes bytes to a rank's standard input; no bytes: end of file. */
-void local_stdin(void *local, uint32_t rank, const char *data, size_t len);
+void local_write_stdin(void *local, uint32_t rank, const char *data, size_t len);
 
 /* Sends a signal to every process group of the ranks; SIGKILL to all descendants. */
 void local_signal(void *local, int sig);

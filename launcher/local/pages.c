@@ -35,7 +35,7 @@ static void pages_finish(struct reading *r)
     loop_close(r->loop, &r->from);
     r->done(r->ctx, r->number, r->in.data ? buf_head(&r->in) : "", buf_size(&r->in));
     buf_free(&r->in);
-    loop_after(r->loop, &r->sweep, 0);
+    loop_set_timer(r->loop, &r->sweep, 0);
 }
 
 static void pages_on_bytes(void *ctx, uint32_t events)
@@ -62,6 +62,6 @@ void pages_read(struct loop *l, const char *job, uint32_t number,
     *r = (struct reading){.loop = l, .number = number, .done = done, .ctx = ctx};
     r->from = (struct watch){.fd = -1, .fn = pages_on_bytes, .ctx = r};
     r->sweep = (struct timer){.fn = pages_on_sweep, .ctx = r};
-    if (!tool_start(l, &r->from, TOOL_TO_US, (char *[]){"fishplate", "ps", "--pages", (char *)job, NULL}))
+    if (!tool_start(l, &r->from, TOOL_TO_PIPE, (char *[]){"fishplate", "ps", "--pages", (char *)job, NULL}))
         pages_finish(r);
 }

@@ -28,7 +28,7 @@ static bool is_outer_fabric(const char *entry)
             strstr(entry, outer));
 }
 
-bool rankenv_is_launchers(const char *entry)
+bool rankenv_is_launcher_variable(const char *entry)
 {
     static const char *const names[] = {
         "PMI_FD=",          "PMI_RANK=",         "PMI_SIZE=",        "PMI_ID=",          "PMI_PORT=",

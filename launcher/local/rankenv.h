@@ -8,7 +8,7 @@
 #include "plan/plan.h"
 
 /* True if launchers set this NAME=value, so that ranks must not inherit it. */
-bool rankenv_is_launchers(const char *entry);
+bool rankenv_is_launcher_variable(const char *entry);
 
 /* Returns the value of `name` in a list of NAME=value; NULL if it is not set. */
 const char *rankenv_get(char *const *env, const char *name);

@@ -22,7 +22,7 @@ static _Noreturn void exec_tool(int keep, enum tool_output output, const char *t
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    dup2(output == TOOL_TO_US ? keep : STDERR_FILENO, STDOUT_FILENO);
+    dup2(output == TOOL_TO_PIPE ? keep : STDERR_FILENO, STDOUT_FILENO);
     fcntl(keep, F_SETFD, 0); /* inherited by the tool: it closes when the tool ends */
     execv(tool, argv);
     dprintf(STDERR_FILENO, "mpiexec: Cannot run %s, which prints what the ranks wait for: %s.\n", tool,

@@ -8,7 +8,7 @@
 
 enum tool_output {
     TOOL_TO_STDERR, /* no data on the watched descriptor; it closes when the tool ends */
-    TOOL_TO_US,     /* the watched descriptor receives the tool's standard output */
+    TOOL_TO_PIPE,   /* the watched descriptor receives the tool's standard output */
 };
 
 /* Starts the tool. `end`, whose `fn` must be set, becomes readable when output arrives or the tool ends.

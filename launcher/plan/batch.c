@@ -24,7 +24,7 @@ static const struct {
 };
 
 /* Returns the index of the batch system in whose job this process runs; -1: none. */
-static int batch_system(void)
+static int batch_find_system(void)
 {
     for (unsigned i = 0; i < COUNT_OF(systems); i++) {
         const char *job = getenv(systems[i].job), *file = getenv(systems[i].file);
@@ -36,7 +36,7 @@ static int batch_system(void)
 
 bool batch_is_allocation(void)
 {
-    return batch_system() >= 0;
+    return batch_find_system() >= 0;
 }
 
 struct batch_file {
@@ -60,9 +60,9 @@ static void batch_read_line(void *ctx, char *line, unsigned number)
     free(where);
 }
 
-bool batch_hosts(batch_add_fn *add, void *arg)
+bool batch_list_hosts(batch_add_fn *add, void *arg)
 {
-    const int system = batch_system();
+    const int system = batch_find_system();
     if (system < 0)
         return false;
     const char *name = systems[system].system, *variable = systems[system].file, *path = getenv(variable);

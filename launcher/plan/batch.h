@@ -10,7 +10,7 @@
 /* Calls `add` for each host with its number of slots; `where` names file and line for messages. False:
  * this process is not in a job of these systems. */
 typedef void batch_add_fn(void *arg, const char *host, long slots, const char *where);
-bool batch_hosts(batch_add_fn *add, void *arg);
+bool batch_list_hosts(batch_add_fn *add, void *arg);
 
 /* True if mpiexec runs inside a job of one of these systems. */
 bool batch_is_allocation(void);

@@ -31,7 +31,7 @@ static void add_host(struct hosts *h, const char *name, long slots, bool counted
 }
 
 /* Adds a host: "name", "name:4" or "[::1]:4"; a bare IPv6 address has more than one colon and no slots. */
-static void add_word(struct hosts *h, const char *word, const char *where, long slots)
+static void hosts_add_entry(struct hosts *h, const char *word, const char *where, long slots)
 {
     char *name = xstrdup(word), *colon = strrchr(name, ':'), *at = name;
     bool counted = slots > 0;
@@ -81,7 +81,7 @@ static void add_line(void *ctx, char *line, unsigned number)
         }
     }
     if (name)
-        add_word(f->hosts, name, where, slots);
+        hosts_add_entry(f->hosts, name, where, slots);
     free(where);
 }
 
@@ -110,7 +110,7 @@ static bool hosts_use_allocation(const struct hosts *h)
     return all;
 }
 
-const char *hosts_launcher(const struct options *o, const struct hosts *h)
+const char *hosts_choose_launcher(const struct options *o, const struct hosts *h)
 {
     if (o->launcher)
         return o->launcher;
@@ -119,7 +119,7 @@ const char *hosts_launcher(const struct options *o, const struct hosts *h)
 
 static void add_batch_host(void *hosts, const char *host, long slots, const char *where)
 {
-    add_word(hosts, host, where, slots);
+    hosts_add_entry(hosts, host, where, slots);
 }
 
 /* Adds the hosts of the rank file, in its order; used if no other list names hosts. */
@@ -138,15 +138,15 @@ void hosts_list(const struct options *o, struct hosts *out)
 {
     *out = (struct hosts){.ranks = o->rankfile ? rankfile_read(o->rankfile) : NULL};
     for (unsigned i = 0; i < o->hosts.n; i++)
-        add_word(out, o->hosts.v[i], "-hosts", 0);
+        hosts_add_entry(out, o->hosts.v[i], "-hosts", 0);
     if (o->hostfile)
         read_hostfile(out, o->hostfile);
     if (out->n == 0 && !o->vnodes && slurm_is_allocation()) {
-        slurm_hosts(out);
+        slurm_list_hosts(out);
         return;
     }
     if (out->n == 0 && !o->vnodes)
-        batch_hosts(add_batch_host, out);
+        batch_list_hosts(add_batch_host, out);
     if (out->n == 0)
         add_hosts_of_ranks(out, o->rankfile);
     if (out->n == 0) {

@@ -25,7 +25,7 @@ struct hosts {
 void hosts_list(const struct options *o, struct hosts *out);
 
 /* Returns the remote launcher: the user's choice, else srun inside a Slurm allocation, else ssh. */
-const char *hosts_launcher(const struct options *o, const struct hosts *h);
+const char *hosts_choose_launcher(const struct options *o, const struct hosts *h);
 
 /* Host and node of each rank. A node is a set of ranks that share memory: a host, or a virtual node of it
  * (-vnodes). */

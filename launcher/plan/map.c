@@ -15,7 +15,7 @@
 #include "cli/number.h"
 
 /* Fills bins in turn, each with its share, and starts over when all are full. */
-static void fill_blocks(uint32_t size, uint32_t nbins, const uint32_t *share, uint32_t *bin_of)
+static void map_assign_blocks(uint32_t size, uint32_t nbins, const uint32_t *share, uint32_t *bin_of)
 {
     uint32_t r = 0;
     while (r < size)
@@ -65,7 +65,7 @@ static void map_place_ranks(const struct options *o, uint32_t size, uint32_t nbi
     if (o->map_by == MAP_NODE)
         assign_round_robin(size, nbins, share, bin_of);
     else
-        fill_blocks(size, nbins, share, bin_of);
+        map_assign_blocks(size, nbins, share, bin_of);
     map_renumber_ranks(o, size, nbins, bin_of);
 }
 

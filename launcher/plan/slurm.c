@@ -86,7 +86,7 @@ bool slurm_expand(const char *list, unsigned most, struct strings *out)
 
 /* Returns the slots of the next host from `8(x3),4`; *left: further hosts with the same number. The last
  * item repeats at the end of the text; an invalid item counts as 1. */
-static uint32_t next_count(const char **text, long *value, long *left)
+static uint32_t slurm_read_slots(const char **text, long *value, long *left)
 {
     if (*left > 0) {
         (*left)--;
@@ -110,7 +110,7 @@ static uint32_t next_count(const char **text, long *value, long *left)
     return (uint32_t)*value;
 }
 
-void slurm_hosts(struct hosts *out)
+void slurm_list_hosts(struct hosts *out)
 {
     const char *list = getenv("SLURM_JOB_NODELIST"), *self = getenv("SLURMD_NODENAME");
     const char *counts = getenv(getenv("SLURM_NTASKS") ? "SLURM_TASKS_PER_NODE" : "SLURM_JOB_CPUS_PER_NODE");
@@ -125,7 +125,7 @@ void slurm_hosts(struct hosts *out)
     long value = 1, left = 0;
     for (uint32_t i = 0; i < names.n; i++)
         out->v[i] = (struct host){.name = names.v[i],
-                                  .slots = counts ? next_count(&counts, &value, &left) : 1,
+                                  .slots = counts ? slurm_read_slots(&counts, &value, &left) : 1,
                                   .counted = true,
                                   .local = self ? strcmp(self, names.v[i]) == 0
                                                 : address_is_this_machine(names.v[i])};

@@ -11,7 +11,7 @@
 bool slurm_is_allocation(void);
 
 /* Lists the hosts of the allocation with their slots: tasks per node if set, else processors. */
-void slurm_hosts(struct hosts *out);
+void slurm_list_hosts(struct hosts *out);
 
 #define SLURM_HOSTS_MAX (1u << 16) /* limit of Slurm's own nodes */
 

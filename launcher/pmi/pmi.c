@@ -196,7 +196,7 @@ static void do_lookup(const struct request *r)
 }
 
 /* Runs a spawn request after the lines of all its programs have arrived. */
-static void run_spawn(struct pmi *s, uint32_t rank)
+static void pmi_run_spawn_request(struct pmi *s, uint32_t rank)
 {
     struct client *c = &s->clients[rank];
     struct pmi_line none = {0};
@@ -226,7 +226,7 @@ static bool handle_spawn_line(struct pmi *s, uint32_t rank, const char *text)
     }
     c->in_spawn = false;
     if (--c->left <= 0)
-        run_spawn(s, rank);
+        pmi_run_spawn_request(s, rank);
     return true;
 }
 

@@ -186,10 +186,11 @@ static void handle_own_frame(struct agent *a, const struct frame_head *head, con
     if (head->type == FRAME_PMI) {
         local_send_pmi(a->local, head->rank, data, head->len);
     } else if (head->type == FRAME_INPUT) {
-        local_stdin(a->local, head->rank, data, head->len);
-    } else if (head->type == FRAME_SIGNAL && link_u32(data, head->len, &value) && value > 0 && value < NSIG) {
+        local_write_stdin(a->local, head->rank, data, head->len);
+    } else if (head->type == FRAME_SIGNAL && link_read_u32(data, head->len, &value) && value > 0 &&
+               value < NSIG) {
         local_signal(a->local, (int)value);
-    } else if (head->type == FRAME_PAUSE && link_u32(data, head->len, &value)) {
+    } else if (head->type == FRAME_PAUSE && link_read_u32(data, head->len, &value)) {
         a->pause_requested = value != 0;
         set_pause(a);
     } else if (head->type == FRAME_KILL) {
@@ -254,7 +255,7 @@ static int agent_run_worker(void *ctx, int front)
     a->link = (struct link){
         .frame = agent_on_frame, .closed = agent_on_closed, .drained = agent_on_output_drained, .ctx = a};
     link_open(&a->link, &a->loop, a->connection.fd);
-    link_seal(&a->link, a->connection.session.down, a->connection.session.up);
+    link_start_authentication(&a->link, a->connection.session.down, a->connection.session.up);
     secret_wipe(&a->connection.session, sizeof(a->connection.session));
     loop_run(&a->loop);
     link_flush(&a->link, 2000);

@@ -62,7 +62,7 @@ static void attempt_start(struct connector *c, struct attempt *a)
 static bool send_frame(int fd, enum frame type, const void *data, size_t len)
 {
     struct buf out = {0};
-    link_frame(&out, &(struct frame_head){type, 0, 0, len}, data);
+    link_append_frame(&out, &(struct frame_head){type, 0, 0, len}, data);
     /* The send buffer of a new connection has room for one short message. */
     bool ok = send(fd, buf_head(&out), buf_size(&out), MSG_NOSIGNAL) == (ssize_t)buf_size(&out);
     buf_free(&out);
@@ -80,7 +80,7 @@ static void attempt_send_hello(struct connector *c, struct attempt *a)
         return;
     }
     a->hello = (struct hello){{0}};
-    proof_random(a->hello.nonce, sizeof(a->hello.nonce));
+    proof_fill_random(a->hello.nonce, sizeof(a->hello.nonce));
     snprintf(a->hello.who, sizeof(a->hello.who), "%s", c->who);
     snprintf(a->hello.version, sizeof(a->hello.version), "%s", FISHPLATE_VERSION);
     proof_hello_encode(&a->hello, &hello);
@@ -97,7 +97,7 @@ static bool attempt_check_challenge(const struct connector *c, const struct atte
     struct challenge challenge;
     if (h->type != FRAME_CHALLENGE || !proof_challenge_decode(a->in + FRAME_HEADER, h->len, &challenge))
         return false;
-    proof_session(c->cookie, &a->hello, challenge.nonce, out);
+    proof_compute_session(c->cookie, &a->hello, challenge.nonce, out);
     return secret_equal(challenge.code, out->mpiexec_code, sizeof(challenge.code));
 }
 

@@ -30,7 +30,7 @@ static void link_write_queued(struct link *k)
     const int error = k->w.fd >= 0 ? buf_write(&k->out, k->w.fd) : 0;
     if (error && error != EAGAIN)
         buf_consume(&k->out, buf_size(&k->out)); /* the read handler reports the error */
-    loop_change(k->loop, &k->w, buf_size(&k->out) > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
+    loop_change_events(k->loop, &k->w, buf_size(&k->out) > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
 static uint32_t link_decode_word(const char *p)
@@ -66,7 +66,7 @@ static void link_on_beat(void *ctx)
         link_fail(k, why);
         return;
     }
-    loop_after(k->loop, &k->beat, k->beat_ms);
+    loop_set_timer(k->loop, &k->beat, k->beat_ms);
     if (buf_size(&k->out) == 0) /* queued frames serve as a heartbeat */
         link_send_u32(k, FRAME_BEAT, 0, 0, k->beat_ms);
 }
@@ -91,7 +91,7 @@ void link_start_heartbeat(struct link *k, uint32_t seconds)
 static void link_dispatch_frame(struct link *k, const struct frame_head *h, const char *data)
 {
     uint32_t ms = 0;
-    if (k->sealed && h->type == FRAME_BEAT && link_u32(data, h->len, &ms))
+    if (k->sealed && h->type == FRAME_BEAT && link_read_u32(data, h->len, &ms))
         start_heartbeat(k, ms);
     else
         k->frame(k->ctx, h, data);
@@ -176,13 +176,14 @@ void link_shutdown_send(struct link *k)
 void link_close(struct link *k)
 {
     if (k->loop) {
-        loop_cancel(k->loop, &k->beat);
+        loop_cancel_timer(k->loop, &k->beat);
         loop_close(k->loop, &k->w);
     }
     buf_free(&k->out);
 }
 
-void link_seal(struct link *k, const uint8_t key_in[SHA256_SIZE], const uint8_t key_out[SHA256_SIZE])
+void link_start_authentication(struct link *k, const uint8_t key_in[SHA256_SIZE],
+                               const uint8_t key_out[SHA256_SIZE])
 {
     seal_init(&k->seal_in, key_in);
     seal_init(&k->seal_out, key_out);
@@ -197,7 +198,7 @@ static void encode_head(const struct frame_head *h, uint32_t head[4])
     head[3] = htonl(h->rank);
 }
 
-void link_frame(struct buf *out, const struct frame_head *h, const void *data)
+void link_append_frame(struct buf *out, const struct frame_head *h, const void *data)
 {
     uint32_t head[4];
     encode_head(h, head);
@@ -209,7 +210,7 @@ static void link_queue_frame(struct link *k, const struct frame_head *h, const v
 {
     uint8_t code[SEAL_SIZE];
     uint32_t head[4];
-    link_frame(&k->out, h, data);
+    link_append_frame(&k->out, h, data);
     if (!k->sealed)
         return;
     encode_head(h, head);
@@ -243,7 +244,7 @@ void link_send_u32(struct link *k, enum frame type, uint32_t host, uint32_t rank
     link_send(k, &(struct frame_head){type, host, rank, sizeof(value)}, &value);
 }
 
-bool link_u32(const char *data, size_t len, uint32_t *out)
+bool link_read_u32(const char *data, size_t len, uint32_t *out)
 {
     if (len < sizeof(*out))
         return false;

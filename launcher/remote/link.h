@@ -80,7 +80,8 @@ void link_close(struct link *k);
 void link_shutdown_send(struct link *k);
 
 /* Starts authentication: from now on every frame carries a code. Called when the peer has proved itself. */
-void link_seal(struct link *k, const uint8_t key_in[SHA256_SIZE], const uint8_t key_out[SHA256_SIZE]);
+void link_start_authentication(struct link *k, const uint8_t key_in[SHA256_SIZE],
+                               const uint8_t key_out[SHA256_SIZE]);
 
 /* Starts heartbeats in both directions; a peer that is silent for `seconds` to 1.25 * `seconds` counts as
  * lost. Heartbeats also detect a stopped process and a host that is cut off while data are in flight,
@@ -91,11 +92,11 @@ void link_send(struct link *k, const struct frame_head *head, const void *data);
 void link_send_u32(struct link *k, enum frame type, uint32_t host, uint32_t rank, uint32_t value);
 
 /* Appends a frame to a buffer, for a link that is not open yet. */
-void link_frame(struct buf *out, const struct frame_head *head, const void *data);
+void link_append_frame(struct buf *out, const struct frame_head *head, const void *data);
 void link_send_frames(struct link *k, struct buf *frames);
 
 /* Reads the first four bytes of a frame as a number; false if there are fewer. */
-bool link_u32(const char *data, size_t len, uint32_t *out);
+bool link_read_u32(const char *data, size_t len, uint32_t *out);
 
 /* Sends queued frames; blocks at most `ms` milliseconds. */
 void link_flush(struct link *k, uint64_t ms);

@@ -64,7 +64,7 @@ static void schedule_removal(struct caller *c)
     c->is_gone = true;
     c->next = d->gone;
     d->gone = c;
-    loop_after(d->loop, &d->sweep, 0);
+    loop_set_timer(d->loop, &d->sweep, 0);
 }
 
 static void listener_remove_caller(struct caller *c)
@@ -97,8 +97,8 @@ static void answer_hello(struct caller *c, const char *data, size_t len)
         return;
     }
     c->greeted = true;
-    proof_random(challenge.nonce, sizeof(challenge.nonce));
-    proof_session(d->cookie, &c->hello, challenge.nonce, &c->session);
+    proof_fill_random(challenge.nonce, sizeof(challenge.nonce));
+    proof_compute_session(d->cookie, &c->hello, challenge.nonce, &c->session);
     memcpy(challenge.code, c->session.mpiexec_code, sizeof(challenge.code));
     proof_challenge_encode(&challenge, &out);
     link_send(c->link, &(struct frame_head){FRAME_CHALLENGE, 0, 0, buf_size(&out)}, buf_head(&out));
@@ -117,7 +117,7 @@ static void verify_proof(struct caller *c, const char *data, size_t len)
     }
     c->link = NULL;
     listener_remove_caller(c);
-    link_seal(k, c->session.up, c->session.down);
+    link_start_authentication(k, c->session.up, c->session.down);
     d->ev->entered(d->ctx, c->hello.who, c->hello.version, k);
 }
 
@@ -143,7 +143,7 @@ static void listener_on_timeout(void *ctx)
     struct listener *d = ctx;
     const uint64_t next = acceptor_expire(&d->acceptor, now_ms());
     if (next != UINT64_MAX)
-        loop_after(d->loop, &d->late, next);
+        loop_set_timer(d->loop, &d->late, next);
 }
 
 static struct acceptor_caller *add_caller(void *ctx, int fd)
@@ -155,7 +155,7 @@ static struct acceptor_caller *add_caller(void *ctx, int fd)
     *c->link = (struct link){.frame = listener_on_frame, .closed = listener_on_closed, .ctx = c};
     link_open(c->link, d->loop, fd);
     if (d->late.at == 0)
-        loop_after(d->loop, &d->late, GREETING_MS);
+        loop_set_timer(d->loop, &d->late, GREETING_MS);
     return &c->in;
 }
 
@@ -170,8 +170,8 @@ static void listener_on_connection(void *ctx, uint32_t events)
         if (w->fd < 0 || acceptor_accept_pending(&d->acceptor, w->fd, now_ms()) == 0)
             continue;
         /* The pending connection would make the loop call this function again at once; pause for REST_MS. */
-        loop_change(d->loop, w, 0);
-        loop_after(d->loop, &d->rest, REST_MS);
+        loop_change_events(d->loop, w, 0);
+        loop_set_timer(d->loop, &d->rest, REST_MS);
     }
 }
 
@@ -179,7 +179,7 @@ static void listener_resume_accepting(void *ctx)
 {
     struct listener *d = ctx;
     for (int i = 0; i < d->nsockets; i++)
-        loop_change(d->loop, &d->sockets[i], EPOLLIN);
+        loop_change_events(d->loop, &d->sockets[i], EPOLLIN);
 }
 
 const char *listener_port(const struct listener *d)
@@ -211,7 +211,7 @@ void listener_close(struct listener *d)
 {
     for (int i = 0; i < d->nsockets; i++)
         loop_close(d->loop, &d->sockets[i]);
-    loop_cancel(d->loop, &d->late);
-    loop_cancel(d->loop, &d->rest);
+    loop_cancel_timer(d->loop, &d->late);
+    loop_cancel_timer(d->loop, &d->rest);
     acceptor_close(&d->acceptor);
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-void proof_random(void *out, size_t len)
+void proof_fill_random(void *out, size_t len)
 {
     size_t done = 0;
     while (done < len) {
@@ -24,10 +24,10 @@ void proof_random(void *out, size_t len)
     }
 }
 
-void proof_cookie(char cookie[COOKIE_LEN + 1])
+void proof_make_cookie(char cookie[COOKIE_LEN + 1])
 {
     uint8_t bytes[COOKIE_LEN / 2];
-    proof_random(bytes, sizeof(bytes));
+    proof_fill_random(bytes, sizeof(bytes));
     for (size_t i = 0; i < sizeof(bytes); i++)
         sprintf(cookie + 2 * i, "%02x", bytes[i]);
 }
@@ -90,8 +90,8 @@ static void proof_compute_code(const char *cookie, const char *label, const stru
     hmac_sha256_end(&m, out);
 }
 
-void proof_session(const char *cookie, const struct hello *h, const uint8_t mpiexec_nonce[NONCE_SIZE],
-                   struct session *out)
+void proof_compute_session(const char *cookie, const struct hello *h, const uint8_t mpiexec_nonce[NONCE_SIZE],
+                           struct session *out)
 {
     proof_compute_code(cookie, "fishplate mpiexec knows", h, mpiexec_nonce, out->mpiexec_code);
     proof_compute_code(cookie, "fishplate agent knows", h, mpiexec_nonce, out->agent_code);
@@ -105,8 +105,8 @@ void seal_init(struct seal *s, const uint8_t key[SHA256_SIZE])
     s->sequence = 0;
 }
 
-static void frame_code(struct seal *s, const void *head, size_t head_len, const void *data, size_t len,
-                       uint8_t out[SHA256_SIZE])
+static void seal_authenticate_frame(struct seal *s, const void *head, size_t head_len, const void *data,
+                                    size_t len, uint8_t out[SHA256_SIZE])
 {
     struct hmac_sha256 m = s->keyed;
     uint8_t number[8];
@@ -123,7 +123,7 @@ void seal_compute_next(struct seal *s, const void *head, size_t head_len, const 
                        uint8_t out[SEAL_SIZE])
 {
     uint8_t full[SHA256_SIZE];
-    frame_code(s, head, head_len, data, len, full);
+    seal_authenticate_frame(s, head, head_len, data, len, full);
     memcpy(out, full, SEAL_SIZE);
 }
 
@@ -131,6 +131,6 @@ bool seal_check(struct seal *s, const void *head, size_t head_len, const void *d
                 const void *given)
 {
     uint8_t full[SHA256_SIZE];
-    frame_code(s, head, head_len, data, len, full);
+    seal_authenticate_frame(s, head, head_len, data, len, full);
     return secret_equal(full, given, SEAL_SIZE);
 }

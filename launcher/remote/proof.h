@@ -37,16 +37,16 @@ struct session {
 };
 
 /* Fills `out` with random bytes of the kernel; ends the process if the kernel provides none. */
-void proof_random(void *out, size_t len);
-void proof_cookie(char cookie[COOKIE_LEN + 1]);
+void proof_fill_random(void *out, size_t len);
+void proof_make_cookie(char cookie[COOKIE_LEN + 1]);
 
 void proof_hello_encode(const struct hello *h, struct buf *out);
 bool proof_hello_decode(const char *data, size_t len, struct hello *out);
 void proof_challenge_encode(const struct challenge *c, struct buf *out);
 bool proof_challenge_decode(const char *data, size_t len, struct challenge *out);
 
-void proof_session(const char *cookie, const struct hello *h, const uint8_t mpiexec_nonce[NONCE_SIZE],
-                   struct session *out);
+void proof_compute_session(const char *cookie, const struct hello *h, const uint8_t mpiexec_nonce[NONCE_SIZE],
+                           struct session *out);
 
 /* Authentication of one direction of a connection: the key and the number of the next frame. */
 struct seal {

@@ -89,7 +89,7 @@ static void remote_on_rank(struct job_host *host, const struct frame_head *head,
 {
     uint32_t value = 0;
     bool numbered = head->type == FRAME_STARTED || head->type == FRAME_FAILED || head->type == FRAME_EXITED;
-    if (numbered && !link_u32(data, head->len, &value))
+    if (numbered && !link_read_u32(data, head->len, &value))
         return;
     switch (head->type) {
     case FRAME_OUTPUT:

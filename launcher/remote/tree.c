@@ -142,7 +142,7 @@ static void tree_report_host_state(struct tree *t, uint32_t place, enum frame ty
     t->ev->frame(t->ctx, &(struct frame_head){type, t->spec->numbers[place], 0, strlen(why)}, why);
 }
 
-static void finish_child_hosts(struct child *c, enum frame type, const char *why)
+static void tree_finish_child_hosts(struct child *c, enum frame type, const char *why)
 {
     struct tree *t = c->tree;
     /* true: the first host itself is lost; false: only its agent, after the host was done */
@@ -174,13 +174,13 @@ void tree_send(struct tree *t, const struct frame_head *head, const void *data)
     if (c->link) {
         link_send(c->link, head, data);
     } else if (head->type != FRAME_SIGNAL) {
-        link_frame(&c->early, head, data);
-    } else if (link_u32(data, head->len, &sig) && is_terminating_signal((int)sig)) {
+        link_append_frame(&c->early, head, data);
+    } else if (link_read_u32(data, head->len, &sig) && is_terminating_signal((int)sig)) {
         /* The agent has not connected: end its remote shell, so that it never starts ranks. */
         pid_t shell = c->shell > 0 ? c->shell : t->shell;
         if (shell > 0)
             kill(-shell, SIGTERM);
-        finish_child_hosts(c, FRAME_DONE, "");
+        tree_finish_child_hosts(c, FRAME_DONE, "");
     }
 }
 
@@ -198,7 +198,7 @@ static void handle_child_frame(struct child *c, const struct frame_head *head, c
     uint32_t place = tree_find_index(t, head->host);
     if (place < c->at || place >= c->at + c->n || head->type <= FRAME_PROOF) {
         link_close(c->link);
-        finish_child_hosts(c, FRAME_LOST, "its agent sent an invalid frame");
+        tree_finish_child_hosts(c, FRAME_LOST, "its agent sent an invalid frame");
         return;
     }
     if (head->type != FRAME_DONE && head->type != FRAME_LOST) {
@@ -231,7 +231,7 @@ static void tree_on_frame(void *ctx, const struct frame_head *head, const char *
 
 static void tree_on_closed(void *ctx, const char *why)
 {
-    finish_child_hosts(ctx, FRAME_LOST, why);
+    tree_finish_child_hosts(ctx, FRAME_LOST, why);
 }
 
 static void tree_on_drained(void *ctx)
@@ -272,14 +272,14 @@ static void tree_on_child_connected(void *ctx, const char *who, const char *vers
     k->ctx = c;
     if (--t->expected == 0) {
         listener_close(t->listener);
-        loop_cancel(t->loop, &t->deadline);
+        loop_cancel_timer(t->loop, &t->deadline);
     }
     if (strcmp(version, FISHPLATE_VERSION) != 0) {
         char *why =
             xstrf("its mpiexec is from Fishplate %s, this one from %s: install the same version on all hosts",
                   version, FISHPLATE_VERSION);
         link_close(k);
-        finish_child_hosts(c, FRAME_LOST, why);
+        tree_finish_child_hosts(c, FRAME_LOST, why);
         free(why);
     } else if (c->closed) {
         link_close(k);
@@ -297,7 +297,7 @@ static void tree_on_deadline(void *ctx)
                 "no agent called back within %u seconds (FISHPLATE_INIT_TIMEOUT); it tries %s, port %s. If "
                 "that host reaches this one at another address, give its network with -iface",
                 t->spec->timeout, t->addresses, listener_port(t->listener));
-            finish_child_hosts(&t->children[i], FRAME_LOST, why);
+            tree_finish_child_hosts(&t->children[i], FRAME_LOST, why);
             free(why);
         }
 }
@@ -317,7 +317,7 @@ void tree_child_ended(struct tree *t, pid_t pid, int status)
                                         : xstrf("exited with status %d", WEXITSTATUS(status));
         char *why = xstrf("its agent could not be started: `%s%s%s` %s", shell_name(&t->spec->shell),
                           all ? "" : " ", all ? "" : t->spec->names[c->at], how);
-        finish_child_hosts(c, FRAME_LOST, why);
+        tree_finish_child_hosts(c, FRAME_LOST, why);
         free(how);
         free(why);
     }
@@ -339,7 +339,7 @@ static void start_agent(struct tree *t, struct child *c)
                                   t->cookie, &why);
     if (pid < 0) {
         for (struct child *each = c; each < t->children + t->nchildren && (all || each == c); each++)
-            finish_child_hosts(each, FRAME_LOST, why);
+            tree_finish_child_hosts(each, FRAME_LOST, why);
         free(why);
         return;
     }
@@ -389,7 +389,7 @@ struct tree *tree_new(struct loop *l, const struct tree_spec *spec, const struct
     t->settled = xcalloc(spec->n, sizeof(*t->settled));
     tree_divide_hosts(t);
     t->expected = t->nchildren;
-    proof_cookie(t->cookie);
+    proof_make_cookie(t->cookie);
     const bool all = tree_find_addresses(t);
     if (!t->addresses[0])
         launcher_die(
@@ -398,7 +398,7 @@ struct tree *tree_new(struct loop *l, const struct tree_spec *spec, const struct
             spec->network);
     t->listener = listener_open(l, t->nchildren, all ? NULL : t->addresses, t->cookie, &listener_events, t);
     t->deadline = (struct timer){.fn = tree_on_deadline, .ctx = t};
-    loop_after(l, &t->deadline, (uint64_t)spec->timeout * 1000);
+    loop_set_timer(l, &t->deadline, (uint64_t)spec->timeout * 1000);
     return t;
 }
 

@@ -183,7 +183,7 @@ void connect_link_ready(struct cm_id *p);
 void connect_handle_timeout(struct cm_id *p);
 
 /* defined in qp.c */
-int qp_ready_to_send(struct cm_id *p); /* connects the QP of p to p->peer */
+int qp_move_to_ready_to_send(struct cm_id *p); /* connects the QP of p to p->peer */
 void qp_to_error(struct cm_id *p);
 void qp_ah_attr(const struct cm_id *p, struct ibv_ah_attr *out); /* attributes of the path to p->there */
 static inline bool id_is_datagram(const struct cm_id *p)

@@ -35,7 +35,7 @@ static void copy_private(struct cm_event *e, const struct message *m, const void
 
 /* Fills the event from the peer's message: its initiator depth becomes responder resources, and vice
  * versa. */
-static void report_peer(struct cm_id *p, struct cm_event *e, const struct message *m)
+static void event_fill_from_message(struct cm_id *p, struct cm_event *e, const struct message *m)
 {
     struct rdma_conn_param *conn = &e->e.param.conn;
     struct rdma_ud_param *ud = &e->e.param.ud;
@@ -279,7 +279,7 @@ static int accept_request(struct cm_id *p, const struct rdma_conn_param *given)
         !set_conn_param(p, given, &fallback))
         return EINVAL;
     p->param.retry_count = r->retry_count;
-    int error = p->id.qp && !id_is_datagram(p) ? qp_ready_to_send(p) : 0;
+    int error = p->id.qp && !id_is_datagram(p) ? qp_move_to_ready_to_send(p) : 0;
     if (error)
         return error;
     connect_fill_message(p, MESSAGE_REPLY, &m);
@@ -417,14 +417,14 @@ static void connect_handle_request(struct cm_id *p, const struct message *m)
     }
     e->e.listen_id = &l->id;
     e->counted = l;
-    report_peer(p, e, m);
+    event_fill_from_message(p, e, m);
 }
 
 static void connect_handle_reply(struct cm_id *p, const struct message *m)
 {
     p->peer = *m;
     channel_set_timer(p, 0);
-    int error = p->id.qp && !id_is_datagram(p) ? qp_ready_to_send(p) : 0;
+    int error = p->id.qp && !id_is_datagram(p) ? qp_move_to_ready_to_send(p) : 0;
     if (error) {
         connect_reject(p, CM_REJECT_CONSUMER, NULL, 0);
         channel_report(p, RDMA_CM_EVENT_CONNECT_ERROR, -error);
@@ -437,7 +437,7 @@ static void connect_handle_reply(struct cm_id *p, const struct message *m)
     struct cm_event *e =
         channel_report(p, complete ? RDMA_CM_EVENT_ESTABLISHED : RDMA_CM_EVENT_CONNECT_RESPONSE, 0);
     if (e)
-        report_peer(p, e, m);
+        event_fill_from_message(p, e, m);
 }
 
 static void connect_handle_reject(struct cm_id *p, const struct message *m)
@@ -447,7 +447,7 @@ static void connect_handle_reject(struct cm_id *p, const struct message *m)
         channel_report(p, id_is_datagram(p) ? RDMA_CM_EVENT_UNREACHABLE : RDMA_CM_EVENT_REJECTED,
                        m->status ? (int)(m->status & 0xffff) : CM_REJECT_CONSUMER);
     if (e)
-        report_peer(p, e, m);
+        event_fill_from_message(p, e, m);
 }
 
 static void handle_link_loss(struct cm_id *p, int error)

@@ -102,7 +102,7 @@ static int qp_modify_state(struct cm_id *p, enum ibv_qp_state to)
     return ibv_modify_qp(p->id.qp, &a, mask);
 }
 
-int qp_ready_to_send(struct cm_id *p)
+int qp_move_to_ready_to_send(struct cm_id *p)
 {
     int error = qp_modify_state(p, IBV_QPS_RTR);
     return error ? error : qp_modify_state(p, IBV_QPS_RTS);
@@ -212,7 +212,7 @@ static int make_qp(struct cm_id *p, struct ibv_qp_init_attr_ex *a)
     p->id.qp = qp;
     error = qp_modify_state(p, IBV_QPS_INIT);
     if (!error && qp->qp_type == IBV_QPT_UD) /* a UD QP needs no connection */
-        error = qp_ready_to_send(p);
+        error = qp_move_to_ready_to_send(p);
     if (error) {
         p->id.qp = NULL;
         ibv_destroy_qp(qp);

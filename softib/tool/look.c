@@ -17,7 +17,7 @@ static const char *const names[CNT_COUNT] = {
     [CNT_UNREACHABLE] = "unreachable",
 };
 
-static void look_sum_counters(const struct registry *r, uint32_t port, uint64_t out[CNT_COUNT])
+static void tool_sum_counters(const struct registry *r, uint32_t port, uint64_t out[CNT_COUNT])
 {
     memset(out, 0, CNT_COUNT * sizeof(*out));
     for (uint32_t m = 1; m < MEMBERS; m++)
@@ -56,7 +56,7 @@ int cmd_stat(const struct options *o)
         char name[48];
         const char *up = atomic_load(&r->port[p].up) ? "active" : "down";
         port_name(&f, p, name);
-        look_sum_counters(r, p, v);
+        tool_sum_counters(r, p, v);
         printf(o->json ? "%s {\"port\": \"%s\", \"state\": \"%s\"" : "%s%-18s %-6s", p && o->json ? "," : "",
                name, up);
         for (int c = 0; c < CNT_COUNT; c++)
@@ -72,7 +72,7 @@ int cmd_stat(const struct options *o)
     return 0;
 }
 
-static bool look_pid_exists(int pid)
+static bool tool_process_exists(int pid)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd >= 0)
@@ -154,7 +154,7 @@ int cmd_info(const struct options *o)
         printf(", \"members\": [");
     for (uint32_t m = 1, n = 0; r && m < MEMBERS; m++) {
         const struct reg_member *x = &r->member[m];
-        if (!atomic_load(&x->live) || !look_pid_exists(x->pid))
+        if (!atomic_load(&x->live) || !tool_process_exists(x->pid))
             continue;
         if (o->json)
             printf("%s{\"pid\": %d, \"node\": %u}", n++ ? ", " : "", x->pid, x->node);
@@ -166,7 +166,7 @@ int cmd_info(const struct options *o)
     return 0;
 }
 
-static void look_wake_members(const struct registry *r, uint64_t key)
+static void tool_wake_members(const struct registry *r, uint64_t key)
 {
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     char token = 1;
@@ -174,7 +174,7 @@ static void look_wake_members(const struct registry *r, uint64_t key)
         struct sockaddr_un a;
         if (!atomic_load(&r->member[m].live))
             continue;
-        socklen_t len = bell_name(&a, key, &r->member[m]);
+        socklen_t len = member_doorbell_name(&a, key, &r->member[m]);
         sendto(fd, &token, 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&a, len);
     }
     close(fd);
@@ -198,7 +198,7 @@ static int ctl_usage(void)
 
 enum ctl { CTL_DOWN, CTL_UP, CTL_REMOVE };
 
-static int look_apply_control(const struct fabric *f, enum ctl what, const char *where, const bool *match)
+static int tool_apply_control(const struct fabric *f, enum ctl what, const char *where, const bool *match)
 {
     uint64_t key;
     struct registry *r = require_registry(f, &key);
@@ -215,7 +215,7 @@ static int look_apply_control(const struct fabric *f, enum ctl what, const char 
         else if (match[p])
             atomic_store(&r->port[p].up, what == CTL_UP);
     }
-    look_wake_members(r, key);
+    tool_wake_members(r, key);
     return 0;
 }
 
@@ -241,7 +241,7 @@ int cmd_ctl(const struct options *o, char **argv)
     if (!match || !fabric_select(&f, argv[2], match))
         fprintf(stderr, "softib: no port %s in the fabric; softib info lists them\n", argv[2]);
     else
-        rc = look_apply_control(&f, what, argv[2], match);
+        rc = tool_apply_control(&f, what, argv[2], match);
     free(match);
     fabric_free(&f);
     return rc;

@@ -131,7 +131,7 @@ int api_check_types(const char *param, const MPI_Datatype types[], int n)
     if (!types)
         return bad_null(param, MPI_ERR_ARG);
     for (int i = 0; i < n; i++) {
-        struct dtype *t = dtype_from(types[i]);
+        struct dtype *t = dtype_from_handle(types[i]);
         if (!t)
             return err_set(MPI_ERR_TYPE, "%s[%d] is not a datatype", param, i);
         if (!t->committed)

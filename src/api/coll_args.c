@@ -49,7 +49,7 @@ static bool args_are_comparable(const struct coll_args *a)
            s->type->contiguous && r->type->contiguous;
 }
 
-static int same_memory(void)
+static int report_same_memory(void)
 {
     return err_set(MPI_ERR_BUFFER, "sendbuf and recvbuf are the same memory; use MPI_IN_PLACE");
 }
@@ -59,7 +59,7 @@ static int check_alias(const struct coll_args *a)
     const struct coll_side *s = &a->send, *r = &a->recv;
     if (a->vector || s->buf != r->buf || !args_are_comparable(a))
         return 0;
-    return s->count * s->type->size == 0 || r->count * r->type->size == 0 ? 0 : same_memory();
+    return s->count * s->type->size == 0 || r->count * r->type->size == 0 ? 0 : report_same_memory();
 }
 
 /* The memory of one block; empty when it cannot be determined. */
@@ -84,9 +84,9 @@ static inline struct span own_block_span(const struct coll_side *many, int rank)
                          many->type);
     const int64_t count = many->counts.p ? ivec_get(many->counts, i) : many->count;
     if (many->types)
-        return count == 0
-                   ? (struct span){0}
-                   : make_span(many->buf, ivec_get(many->displs, i), count, dtype_from(many->types[i]));
+        return count == 0 ? (struct span){0}
+                          : make_span(many->buf, ivec_get(many->displs, i), count,
+                                      dtype_from_handle(many->types[i]));
     if (!many->type)
         return (struct span){0};
     const int64_t at = many->displs.p ? ivec_get(many->displs, i) : rank * count;
@@ -97,7 +97,7 @@ static int check_overlap(struct span a, struct span b)
 {
     if (a.start == a.end || b.start == b.end)
         return 0;
-    return a.start < b.end && b.start < a.end ? same_memory() : 0;
+    return a.start < b.end && b.start < a.end ? report_same_memory() : 0;
 }
 
 /* Checks that this rank's own block among `many` does not overlap the buffer of `one`. Called at the root of

@@ -17,8 +17,8 @@ static int args_check_reduce(struct coll_args *a, const void *recvbuf)
     return op_check(a->op, a->send.type);
 }
 
-static int args_take_reduce(struct coll_args *a, const void *sendbuf, void *recvbuf, MPI_Count count,
-                            struct dtype *type)
+static int args_set_reduce_buffers(struct coll_args *a, const void *sendbuf, void *recvbuf, MPI_Count count,
+                                   struct dtype *type)
 {
     a->in_place = sendbuf == MPI_IN_PLACE;
     if (a->in_place && a->comm->remote)
@@ -46,14 +46,14 @@ int args_reduce(struct coll_args *a, enum coll_kind kind, const void *sendbuf, v
     }
     if ((kind == COLL_SCAN || kind == COLL_EXSCAN) && comm->remote)
         return err_set(MPI_ERR_COMM, "there are no scans on intercommunicators");
-    return args_take_reduce(a, sendbuf, recvbuf, count, type);
+    return args_set_reduce_buffers(a, sendbuf, recvbuf, count, type);
 }
 
 int args_reduce_scatter(struct coll_args *a, const void *sendbuf, void *recvbuf, struct ivec recvcounts,
                         struct dtype *type, struct op *op, struct comm *comm)
 {
     *a = (struct coll_args){.kind = COLL_REDUCE_SCATTER, .comm = comm, .op = op, .vector = true};
-    int rc = args_take_reduce(a, sendbuf, recvbuf, ivec_get(recvcounts, (size_t)comm->rank), type);
+    int rc = args_set_reduce_buffers(a, sendbuf, recvbuf, ivec_get(recvcounts, (size_t)comm->rank), type);
     a->recv.counts = recvcounts;
     return rc;
 }
@@ -62,5 +62,5 @@ int args_reduce_scatter_block(struct coll_args *a, const void *sendbuf, void *re
                               struct dtype *type, struct op *op, struct comm *comm)
 {
     *a = (struct coll_args){.kind = COLL_REDUCE_SCATTER, .comm = comm, .op = op};
-    return args_take_reduce(a, sendbuf, recvbuf, recvcount, type);
+    return args_set_reduce_buffers(a, sendbuf, recvbuf, recvcount, type);
 }

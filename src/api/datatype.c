@@ -52,7 +52,7 @@ int impl_Type_get_value_index(struct dtype *value_type, struct dtype *index_type
 
 int impl_Type_commit(MPI_Datatype *datatype)
 {
-    struct dtype *t = dtype_from(*datatype);
+    struct dtype *t = dtype_from_handle(*datatype);
     return t ? dtype_commit(t) : bad_handle(HANDLE_DTYPE, "datatype", *datatype);
 }
 
@@ -74,7 +74,7 @@ int impl_Type_dup(struct dtype *oldtype, MPI_Datatype *newtype)
  * types. */
 int impl_Type_free(MPI_Datatype *datatype)
 {
-    struct dtype *t = dtype_from(*datatype);
+    struct dtype *t = dtype_from_handle(*datatype);
     if (!t)
         return bad_handle(HANDLE_DTYPE, "datatype", *datatype);
     if (t->obj.predefined)

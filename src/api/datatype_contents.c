@@ -11,7 +11,7 @@
 
 static const struct dt_recipe named = {.combiner = MPI_COMBINER_NAMED};
 
-static const struct dt_recipe *recipe_of(const struct dtype *t)
+static const struct dt_recipe *get_recipe_or_named(const struct dtype *t)
 {
     return t->recipe ? t->recipe : &named;
 }
@@ -26,7 +26,7 @@ static int check_not_large_count(const struct dt_recipe *r, const char *function
 int impl_Type_get_envelope(struct dtype *datatype, int *num_integers, int *num_addresses, int *num_datatypes,
                            int *combiner)
 {
-    const struct dt_recipe *r = recipe_of(datatype);
+    const struct dt_recipe *r = get_recipe_or_named(datatype);
     int rc = check_not_large_count(r, "MPI_Type_get_envelope_c");
     if (rc)
         return rc;
@@ -40,7 +40,7 @@ int impl_Type_get_envelope(struct dtype *datatype, int *num_integers, int *num_a
 int impl_Type_get_envelope_c(struct dtype *datatype, MPI_Count *num_integers, MPI_Count *num_addresses,
                              MPI_Count *num_large_counts, MPI_Count *num_datatypes, int *combiner)
 {
-    const struct dt_recipe *r = recipe_of(datatype);
+    const struct dt_recipe *r = get_recipe_or_named(datatype);
     *num_integers = r->integers;
     *num_addresses = r->addresses;
     *num_large_counts = r->counts;
@@ -104,7 +104,7 @@ int impl_Type_get_contents(struct dtype *datatype, int max_integers, int max_add
                            MPI_Datatype array_of_datatypes[])
 {
     MPI_Count none[1];
-    int rc = check_not_large_count(recipe_of(datatype), "MPI_Type_get_contents_c");
+    int rc = check_not_large_count(get_recipe_or_named(datatype), "MPI_Type_get_contents_c");
     return rc ? rc
               : impl_Type_get_contents_c(datatype, max_integers, max_addresses, 0, max_datatypes,
                                          array_of_integers, array_of_addresses, none, array_of_datatypes);

@@ -59,7 +59,7 @@ static void leaks_add_object(const void *object)
     if (!o)
         return;
     o->object = object;
-    place_find(&o->place, o->call, sizeof(o->call));
+    place_find_mpi_caller(&o->place, o->call, sizeof(o->call));
     pthread_mutex_lock(&leaks.lock);
     o->next = *object_bucket(object);
     *object_bucket(object) = o;

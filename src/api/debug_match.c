@@ -76,7 +76,7 @@ static void debug_report_match(struct p2p *p, uint32_t from, struct envelope env
 
 static void debug_caller_place(struct place *out)
 {
-    place_find(out, NULL, 0);
+    place_find_mpi_caller(out, NULL, 0);
 }
 
 void debug_watch_open(struct proc *p)

@@ -93,7 +93,7 @@ static void doctor_wait_begins(struct net *net, struct net_waiter *w)
         out->stirs = 0;
         out->thread = (uint32_t)syscall(SYS_gettid);
         memset(&out->caller, 0, sizeof(out->caller));
-        doctor_caller(out);
+        doctor_write_caller(out);
         out->id = w->record_id;
     }
     if (out)

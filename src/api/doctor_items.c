@@ -20,7 +20,7 @@
 
 enum { FRAMES = 32 };
 
-void doctor_caller(struct page_wait *out)
+void doctor_write_caller(struct page_wait *out)
 {
     void *frames[FRAMES];
     Dl_info there;
@@ -190,7 +190,7 @@ static void add_message(struct proc *p, struct page_wait *w, const struct p2p_vi
 static void add_creation(struct page_wait *w, const struct creation *c)
 {
     const struct gang *gang = &c->agree.round.gang;
-    struct page_item *item = add_item(w, PAGE_TOGETHER);
+    struct page_item *item = add_item(w, PAGE_CREATION);
     item->context = gang->context & ~1u;
     item->tag = gang->tag;
     item->number = (uint64_t)(uint32_t)gang->tag;
@@ -233,7 +233,7 @@ static void add_request(struct proc *p, struct page_wait *w, const struct reques
 static void add_request_set(struct proc *p, struct page_wait *w, const struct request_set *set)
 {
     for (int i = 0; i < set->count; i++) {
-        const struct request *r = request_from(set->handles[i]);
+        const struct request *r = request_from_handle(set->handles[i]);
         if (r && !(r->persistent && !r->active))
             add_request(p, w, r);
     }
@@ -241,7 +241,7 @@ static void add_request_set(struct proc *p, struct page_wait *w, const struct re
 
 static void add_waiting_send(struct page_wait *w, const struct peer *peer)
 {
-    struct page_item *item = add_item(w, PAGE_ROOM);
+    struct page_item *item = add_item(w, PAGE_STALLED_SEND);
     item->peer = (int32_t)peer->rank;
     item->step = PAGE_QUEUED;
 }

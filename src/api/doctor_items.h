@@ -10,7 +10,7 @@
 struct proc;
 
 /* Stores the MPI function that waits and the place where the program called it. */
-void doctor_caller(struct page_wait *out);
+void doctor_write_caller(struct page_wait *out);
 
 void doctor_items(struct proc *p, const struct net_waiter *w, struct page_wait *out);
 

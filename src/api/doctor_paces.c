@@ -8,7 +8,7 @@ struct fastest {
     uint32_t cost[2][PACE_WAYS][PACE_CLASSES];
 };
 
-static uint32_t *fastest_of(struct fastest *f, const struct pace *pace, unsigned class)
+static uint32_t *get_fastest_cost(struct fastest *f, const struct pace *pace, unsigned class)
 {
     return &f->cost[pace->local][pace->way][class];
 }
@@ -62,7 +62,7 @@ void doctor_paces(struct page *page, struct net *net)
         const struct pace_class *c = pace_busiest_class(pace, &class);
         if (!c)
             continue;
-        uint32_t *least = fastest_of(&fastest, pace, class);
+        uint32_t *least = get_fastest_cost(&fastest, pace, class);
         *least = *least == 0 ? c->best : MIN(*least, c->best);
     }
     for (uint32_t i = 0; i < known; i++) {
@@ -72,6 +72,7 @@ void doctor_paces(struct page *page, struct net *net)
             continue;
         const struct page_pace it = pace_to_page(net, pace, c, class);
         page->paces_known++;
-        paces_insert_slow(page, slow, (double)c->best / (*fastest_of(&fastest, pace, class) + 1.0), &it);
+        paces_insert_slow(page, slow, (double)c->best / (*get_fastest_cost(&fastest, pace, class) + 1.0),
+                          &it);
     }
 }

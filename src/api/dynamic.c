@@ -12,7 +12,7 @@
 #include "impl.h"
 #include "obj/handle.h"
 
-static int need_text(const char *text, const char *what, size_t most)
+static int check_text_argument(const char *text, const char *what, size_t most)
 {
     if (!text || !*text)
         return err_set(MPI_ERR_ARG, "%s is empty", what);
@@ -56,20 +56,20 @@ int impl_Comm_join(int fd, MPI_Comm *intercomm)
 
 int impl_Publish_name(const char *service_name, struct info *info, const char *port_name)
 {
-    int rc = need_text(service_name, "service_name", 1 << 16);
-    rc = rc ? rc : need_text(port_name, "port_name", MPI_MAX_PORT_NAME);
+    int rc = check_text_argument(service_name, "service_name", 1 << 16);
+    rc = rc ? rc : check_text_argument(port_name, "port_name", MPI_MAX_PORT_NAME);
     return rc ? rc : name_publish(the_proc, service_name, port_name);
 }
 
 int impl_Unpublish_name(const char *service_name, struct info *info, const char *port_name)
 {
-    int rc = need_text(service_name, "service_name", 1 << 16);
+    int rc = check_text_argument(service_name, "service_name", 1 << 16);
     return rc ? rc : name_unpublish(the_proc, service_name, port_name);
 }
 
 int impl_Lookup_name(const char *service_name, struct info *info, char *port_name)
 {
-    int rc = need_text(service_name, "service_name", 1 << 16);
+    int rc = check_text_argument(service_name, "service_name", 1 << 16);
     return rc ? rc : name_lookup(the_proc, service_name, port_name);
 }
 

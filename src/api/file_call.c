@@ -154,7 +154,7 @@ int file_call_start(const struct file_call *call, MPI_Request *request)
         MPI_Count bytes;
         rc = access_close(&a, rc, &bytes);
     } else {
-        rc = io_op_done(&a, access_transfer(&a), &r);
+        rc = io_op_create_complete(&a, access_transfer(&a), &r);
     }
     if (!rc)
         *request = request_handle(r);

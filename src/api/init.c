@@ -146,7 +146,7 @@ static int world_open(const char *function, int thread_level, int *provided)
     if (rc)
         return rc;
     p->world_used = true;
-    rc = spawn_meet_parents(p);
+    rc = spawn_connect_to_parents(p);
     /* A process of either job has died: mpiexec notifies the others, whose MPI_Comm_spawn fails. */
     if (rc && p->net->lost)
         _exit(1);
@@ -175,7 +175,7 @@ int impl_Finalize(void)
     if (api_world_state() != WORLD_RUNNING)
         return api_error_outside_mpi("MPI_Finalize");
     proc_lock(the_proc);
-    int rc = proc_end_world(the_proc);
+    int rc = proc_delete_world_attributes(the_proc);
     stats_report(the_proc);
     proc_unlock(the_proc);
     int rc_close = api_instance_close();

@@ -36,7 +36,7 @@ static struct transport *transport_in_use(const struct transport_ops *ops)
     return NULL;
 }
 
-static int ports_of(struct net_port **ports, size_t *count, const char **why)
+static int inside_list_ports(struct net_port **ports, size_t *count, const char **why)
 {
     *why = "this library was built without InfiniBand";
     for (const struct transport_ops *const *t = net_transports; *t; t++) {
@@ -108,7 +108,7 @@ const struct fishplate_inside *fishplate_inside(void)
         .transports = net_transports,
         .peer = peer_of,
         .peer_describe = peer_describe,
-        .ports = ports_of,
+        .ports = inside_list_ports,
         .gpus = gpu_list_devices,
         .memory_kind = memory_kind,
         .algorithms_count = algorithms_count,

@@ -26,7 +26,7 @@ int impl_Op_create_c(MPI_User_function_c *user_fn, int commute, MPI_Op *op)
 
 int impl_Op_free(MPI_Op *op)
 {
-    struct op *gone = op_from(*op);
+    struct op *gone = op_from_handle(*op);
     if (!gone)
         return bad_handle(HANDLE_OP, "op", *op);
     if (gone->obj.predefined)

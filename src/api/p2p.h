@@ -36,7 +36,7 @@ static inline void request_bind(struct request *r, struct comm *c)
 
 /* Called when a test or probe found nothing. Lets other threads take the lock or, if ranks share processors,
  * lets another rank run: the program may be waiting for that rank. */
-static inline void api_not_yet(struct proc *p)
+static inline void api_yield_after_failed_test(struct proc *p)
 {
     if (unlikely(p->threaded))
         biglock_count_empty_poll(&p->lock);

@@ -30,7 +30,7 @@ static __attribute__((noinline, cold)) int bad_request(void)
 
 static inline int check_handle(MPI_Request handle)
 {
-    return likely(request_from(handle) || handle == MPI_REQUEST_NULL) ? 0 : bad_request();
+    return likely(request_from_handle(handle) || handle == MPI_REQUEST_NULL) ? 0 : bad_request();
 }
 
 static int check_all(int count, const MPI_Request requests[])
@@ -71,7 +71,7 @@ static inline int request_finish(MPI_Request *handle, MPI_Status *status)
     if (status != MPI_STATUS_IGNORE)
         request_status(r, status);
     if (unlikely(rc != 0))
-        api_request_result(r, rc);
+        api_select_request_errhandler(r, rc);
     if (unlikely(rc == MPIX_ERR_PROC_FAILED_PENDING))
         return rc; /* the request stays active: a message may still match it */
     if (r->persistent) {
@@ -116,7 +116,7 @@ int impl_Test(MPI_Request *request, int *flag, MPI_Status *status)
     if (is_complete(r))
         return request_finish(request, status);
     *flag = 0;
-    api_not_yet(the_proc);
+    api_yield_after_failed_test(the_proc);
     return 0;
 }
 
@@ -189,7 +189,7 @@ int impl_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_o
 }
 
 /* For MPI_Testall: checks, makes progress once if necessary, and checks again. */
-static bool try_all(int count, const MPI_Request requests[])
+static bool test_all_requests(int count, const MPI_Request requests[])
 {
     if (all_complete(count, requests))
         return true;
@@ -202,10 +202,10 @@ int impl_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Stat
     int rc = check_all(count, array_of_requests);
     if (rc != 0)
         return rc;
-    *flag = try_all(count, array_of_requests);
+    *flag = test_all_requests(count, array_of_requests);
     if (*flag)
         return finish_all(count, array_of_requests, array_of_statuses);
-    api_not_yet(the_proc);
+    api_yield_after_failed_test(the_proc);
     return 0;
 }
 
@@ -223,7 +223,7 @@ static int find_complete(int count, const MPI_Request requests[])
     return any ? -1 : MPI_UNDEFINED;
 }
 
-static int try_find(int count, const MPI_Request requests[])
+static int test_for_complete_request(int count, const MPI_Request requests[])
 {
     int found = find_complete(count, requests);
     if (found != -1)
@@ -232,7 +232,7 @@ static int try_find(int count, const MPI_Request requests[])
     return find_complete(count, requests);
 }
 
-static int wait_find(int count, const MPI_Request requests[])
+static int wait_for_complete_request(int count, const MPI_Request requests[])
 {
     const struct request_set any = {count, requests};
     struct net_waiter w = {.what = NET_ANY_OF, .of = &any};
@@ -257,7 +257,7 @@ int impl_Waitany(int count, MPI_Request array_of_requests[], int *indx, MPI_Stat
     int rc = check_all(count, array_of_requests);
     if (rc != 0)
         return rc;
-    int found = wait_find(count, array_of_requests);
+    int found = wait_for_complete_request(count, array_of_requests);
     return finish_found_request(found, array_of_requests, indx, status);
 }
 
@@ -266,12 +266,12 @@ int impl_Testany(int count, MPI_Request array_of_requests[], int *indx, int *fla
     int rc = check_all(count, array_of_requests);
     if (rc != 0)
         return rc;
-    int found = try_find(count, array_of_requests);
+    int found = test_for_complete_request(count, array_of_requests);
     *flag = found != -1;
     *indx = MPI_UNDEFINED;
     if (*flag)
         return finish_found_request(found, array_of_requests, indx, status);
-    api_not_yet(the_proc);
+    api_yield_after_failed_test(the_proc);
     return 0;
 }
 
@@ -307,17 +307,17 @@ static inline int requests_complete_some(int (*find)(int, const MPI_Request *), 
 int impl_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
                   MPI_Status *array_of_statuses)
 {
-    return requests_complete_some(wait_find, incount, array_of_requests, outcount, array_of_indices,
-                                  array_of_statuses);
+    return requests_complete_some(wait_for_complete_request, incount, array_of_requests, outcount,
+                                  array_of_indices, array_of_statuses);
 }
 
 int impl_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
                   MPI_Status *array_of_statuses)
 {
-    int rc = requests_complete_some(try_find, incount, array_of_requests, outcount, array_of_indices,
-                                    array_of_statuses);
+    int rc = requests_complete_some(test_for_complete_request, incount, array_of_requests, outcount,
+                                    array_of_indices, array_of_statuses);
     if (rc == 0 && *outcount == 0)
-        api_not_yet(the_proc);
+        api_yield_after_failed_test(the_proc);
     return rc;
 }
 
@@ -333,7 +333,7 @@ int impl_Request_get_status(struct request *request, int *flag, MPI_Status *stat
     *flag = is_complete(request);
     if (*flag)
         return request_status(request, status);
-    api_not_yet(the_proc);
+    api_yield_after_failed_test(the_proc);
     return 0;
 }
 
@@ -352,7 +352,7 @@ int impl_Request_get_status_all(int count, const MPI_Request array_of_requests[]
     if (rc != 0)
         return rc;
     int failed = 0;
-    *flag = try_all(count, array_of_requests);
+    *flag = test_all_requests(count, array_of_requests);
     for (int i = 0; *flag && i < count; i++) {
         if (is_idle(array_of_requests[i]))
             status_set_empty(status_at(array_of_statuses, i));
@@ -360,7 +360,7 @@ int impl_Request_get_status_all(int count, const MPI_Request array_of_requests[]
             peek_status(array_of_requests[i], array_of_statuses, i, &failed);
     }
     if (!*flag)
-        api_not_yet(the_proc);
+        api_yield_after_failed_test(the_proc);
     return failed ? MPI_ERR_IN_STATUS : 0;
 }
 
@@ -370,7 +370,7 @@ int impl_Request_get_status_any(int count, const MPI_Request array_of_requests[]
     int rc = check_all(count, array_of_requests);
     if (rc != 0)
         return rc;
-    int found = try_find(count, array_of_requests);
+    int found = test_for_complete_request(count, array_of_requests);
     *flag = found != -1;
     *indx = found == -1 ? MPI_UNDEFINED : found;
     if (found >= 0)
@@ -378,7 +378,7 @@ int impl_Request_get_status_any(int count, const MPI_Request array_of_requests[]
     if (found == MPI_UNDEFINED)
         status_set_empty(status);
     else
-        api_not_yet(the_proc);
+        api_yield_after_failed_test(the_proc);
     return 0;
 }
 
@@ -388,7 +388,7 @@ int impl_Request_get_status_some(int incount, const MPI_Request array_of_request
     int rc = check_all(incount, array_of_requests);
     if (rc != 0)
         return rc;
-    if (try_find(incount, array_of_requests) == MPI_UNDEFINED) {
+    if (test_for_complete_request(incount, array_of_requests) == MPI_UNDEFINED) {
         *outcount = MPI_UNDEFINED;
         return 0;
     }
@@ -401,13 +401,13 @@ int impl_Request_get_status_some(int incount, const MPI_Request array_of_request
         array_of_indices[(*outcount)++] = i;
     }
     if (*outcount == 0)
-        api_not_yet(the_proc);
+        api_yield_after_failed_test(the_proc);
     return failed ? MPI_ERR_IN_STATUS : 0;
 }
 
 int impl_Request_free(MPI_Request *request)
 {
-    struct request *r = request_from(*request);
+    struct request *r = request_from_handle(*request);
     if (!r)
         return bad_handle(HANDLE_REQUEST, "request", *request);
     *request = MPI_REQUEST_NULL;
@@ -422,11 +422,11 @@ int impl_Request_free(MPI_Request *request)
 
 int impl_Cancel(MPI_Request *request)
 {
-    struct request *r = request_from(*request);
+    struct request *r = request_from_handle(*request);
     if (!r)
         return bad_handle(HANDLE_REQUEST, "request", *request);
     if (!r->ops->cancel && !r->shared)
-        return api_request_result(
+        return api_select_request_errhandler(
             r, err_set(MPI_ERR_REQUEST, "request is a %s, which cannot be cancelled", r->ops->name));
     /* The cancel function of a generalized request is called even if the request is complete. */
     if (r->active && (!is_complete(r) || r->ops->query || p2p_is_suspended(r)))

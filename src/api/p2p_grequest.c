@@ -38,7 +38,7 @@ static int grequest_cancel(struct request *r)
     return rc;
 }
 
-static int grequest_drop(struct request *r)
+static int grequest_call_free(struct request *r)
 {
     struct grequest *g = (struct grequest *)r;
     MPI_Grequest_free_function *user = g->free;
@@ -53,7 +53,7 @@ static int grequest_drop(struct request *r)
 
 static void grequest_release(struct request *r)
 {
-    grequest_drop(r); /* calls the user's free function unless it was called already */
+    grequest_call_free(r); /* calls the user's free function unless it was called already */
     r->obj.magic = MAGIC_FREED;
     objmem_free(r);
 }
@@ -61,7 +61,7 @@ static void grequest_release(struct request *r)
 static const struct request_ops grequest_ops = {.name = "generalized request",
                                                 .query = grequest_query,
                                                 .cancel = grequest_cancel,
-                                                .forget = grequest_drop,
+                                                .forget = grequest_call_free,
                                                 .release = grequest_release};
 
 int impl_Grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn,

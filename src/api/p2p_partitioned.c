@@ -82,7 +82,7 @@ int impl_Pready_range(int partition_low, int partition_high, struct request *req
     if (rc == 0 && partition_low > partition_high)
         rc = err_set(MPI_ERR_ARG, "partition_low is %d and partition_high is %d", partition_low,
                      partition_high);
-    return api_request_result(request, rc);
+    return api_select_request_errhandler(request, rc);
 }
 
 int impl_Pready_list(int length, const int array_of_partitions[], struct request *request)
@@ -90,7 +90,7 @@ int impl_Pready_list(int length, const int array_of_partitions[], struct request
     int rc = length > 0 ? 0 : partitioned_ready(request, 0, -1);
     for (int i = 0; rc == 0 && i < length; i++)
         rc = partitioned_ready(request, array_of_partitions[i], array_of_partitions[i]);
-    return api_request_result(request, rc);
+    return api_select_request_errhandler(request, rc);
 }
 
 int impl_Parrived(struct request *request, int partition, int *flag)
@@ -98,9 +98,9 @@ int impl_Parrived(struct request *request, int partition, int *flag)
     bool arrived = true;
     int rc = request ? partitioned_arrived(request, partition, &arrived) : 0;
     if (rc != 0)
-        return api_request_result(request, rc);
+        return api_select_request_errhandler(request, rc);
     *flag = arrived;
     if (!arrived)
-        api_not_yet(the_proc);
+        api_yield_after_failed_test(the_proc);
     return 0;
 }

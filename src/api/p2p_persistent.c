@@ -98,15 +98,15 @@ int persistent_new(enum p2p_kind kind, const void *buf, MPI_Count count, struct 
 
 int impl_Start(MPI_Request *request)
 {
-    struct request *r = request_from(*request);
+    struct request *r = request_from_handle(*request);
     if (!r || !r->persistent)
         return err_set(MPI_ERR_REQUEST, "request is not a persistent request");
     if (r->active)
-        return api_request_result(
+        return api_select_request_errhandler(
             r, err_set(MPI_ERR_REQUEST,
                        "request was started already and has not been completed by a wait or test"));
     int rc = r->ops->start(r);
-    return likely(rc == 0) ? 0 : api_request_result(r, rc);
+    return likely(rc == 0) ? 0 : api_select_request_errhandler(r, rc);
 }
 
 int impl_Startall(int count, MPI_Request array_of_requests[])

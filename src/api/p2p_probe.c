@@ -27,7 +27,7 @@ int impl_Iprobe(int source, int tag, struct comm *comm, int *flag, MPI_Status *s
     }
     if (*flag)
         return 0;
-    api_not_yet(proc);
+    api_yield_after_failed_test(proc);
     return p2p_probe_fault(proc->p2p, env);
 }
 
@@ -71,7 +71,7 @@ int impl_Improbe(int source, int tag, struct comm *comm, int *flag, MPI_Message 
     }
     *flag = m != NULL;
     if (!m) {
-        api_not_yet(proc);
+        api_yield_after_failed_test(proc);
         return p2p_probe_fault(proc->p2p, env);
     }
     *message = return_message_handle(m, comm);

@@ -122,7 +122,7 @@ static int packed_copy(struct p2p_call *send, void **out)
     }
     send->buf = copy;
     send->count = (MPI_Count)len;
-    send->type = dtype_from(MPI_PACKED);
+    send->type = dtype_from_handle(MPI_PACKED);
     *out = copy;
     return 0;
 }

@@ -41,7 +41,7 @@ int impl_Pack(const void *inbuf, MPI_Count incount, struct dtype *datatype, void
         rc = check_room(outsize, *position, bytes, "outbuf");
     if (rc)
         return rc;
-    rc = dt_copy(inbuf, incount, datatype, ptr_add(outbuf, *position), bytes, dtype_from(MPI_PACKED));
+    rc = dt_copy(inbuf, incount, datatype, ptr_add(outbuf, *position), bytes, dtype_from_handle(MPI_PACKED));
     *position += rc ? 0 : bytes;
     return rc;
 }
@@ -55,7 +55,7 @@ int impl_Unpack(const void *inbuf, MPI_Count insize, MPI_Count *position, void *
         rc = check_room(insize, *position, bytes, "inbuf");
     if (rc)
         return rc;
-    rc = dt_copy(ptr_add(inbuf, *position), bytes, dtype_from(MPI_PACKED), outbuf, outcount, datatype);
+    rc = dt_copy(ptr_add(inbuf, *position), bytes, dtype_from_handle(MPI_PACKED), outbuf, outcount, datatype);
     *position += rc ? 0 : bytes;
     return rc;
 }
@@ -82,7 +82,7 @@ int impl_Pack_external_size(const char *datarep, MPI_Count incount, struct dtype
 static int convert_external(void *buffer, MPI_Count count, struct dtype *t, void *packed, MPI_Count bytes,
                             bool decodes)
 {
-    struct dtype *const byte = dtype_from(MPI_BYTE);
+    struct dtype *const byte = dtype_from_handle(MPI_BYTE);
     struct dt_host_copy data, dense;
     const int failed = dt_host_copy_open(&data, buffer, count, t);
     int rc = dt_host_copy_open(&dense, packed, bytes, byte);

@@ -21,7 +21,7 @@ struct error_owner {
 };
 static _Thread_local struct error_owner next_error;
 
-int api_request_result(const struct request *r, int rc)
+int api_select_request_errhandler(const struct request *r, int rc)
 {
     struct file *file = rc ? io_op_file(r) : NULL;
     struct win *win = rc ? rma_request_win(r) : NULL;

@@ -16,7 +16,7 @@ int api_error_to_handler(struct errhandler *e, int rc, const char *function) __a
 
 /* Returns rc. If rc is an error, the wrapper invokes the error handler of the request's object (communicator, file or
  * window) instead of MPI_COMM_SELF's. For calls whose arguments name a request and no such object. */
-int api_request_result(const struct request *r, int rc);
+int api_select_request_errhandler(const struct request *r, int rc);
 
 /* Outside MPI_Init ... MPI_Finalize, and in a forked child, no library state exists: prints an error and ends
  * the process. */

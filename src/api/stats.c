@@ -97,10 +97,10 @@ void stats_report(struct proc *p)
     uint64_t *all = p->rank == 0 ? calloc(n * p->size + 1, sizeof(*all)) : NULL;
     for (size_t i = 0; mine && i < n; i++)
         mine[i] = counters_get(i)->value;
-    struct dtype *type = dtype_from(MPI_UINT64_T);
+    struct dtype *type = dtype_from_handle(MPI_UINT64_T);
     struct stats_flows flows = {0};
     int rc = stats_flows_gather(p, &flows);
-    rc = rc ? rc : stats_memory(p, mine && (all || p->rank != 0));
+    rc = rc ? rc : stats_agree_on_memory(p, mine && (all || p->rank != 0));
     rc = rc ? rc : impl_Gather(mine, (MPI_Count)n, type, all, (MPI_Count)n, type, 0, p->world);
     if (rc == 0 && p->rank == 0)
         stats_print(p, all, n, &flows);

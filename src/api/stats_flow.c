@@ -50,10 +50,10 @@ static uint64_t compute_flow_offsets(const uint64_t *counts, uint32_t ranks, MPI
     return sum;
 }
 
-int stats_memory(struct proc *p, bool mine)
+int stats_agree_on_memory(struct proc *p, bool mine)
 {
     int have = mine, all = 0;
-    int rc = impl_Allreduce(&have, &all, 1, dtype_from(MPI_INT), op_from(MPI_MIN), p->world);
+    int rc = impl_Allreduce(&have, &all, 1, dtype_from_handle(MPI_INT), op_from_handle(MPI_MIN), p->world);
     if (rc == 0 && !all)
         rc = err_set(MPI_ERR_NO_MEM, "out of memory for the summary of FISHPLATE_STATS");
     return rc;
@@ -61,23 +61,23 @@ int stats_memory(struct proc *p, bool mine)
 
 int stats_flows_gather(struct proc *p, struct stats_flows *all)
 {
-    struct dtype *byte = dtype_from(MPI_BYTE), *number = dtype_from(MPI_UINT64_T);
+    struct dtype *byte = dtype_from_handle(MPI_BYTE), *number = dtype_from_handle(MPI_UINT64_T);
     uint64_t count, *counts = calloc(p->size, sizeof(*counts));
     MPI_Count *bytes = calloc(p->size, sizeof(*bytes)), *places = calloc(p->size, sizeof(*places));
     /* Lists the flows first, so that the messages of the gather are not counted. */
     struct stats_flow *mine = own_flows(p, &count);
     *all = (struct stats_flows){0};
-    int rc = stats_memory(p, counts && bytes && places && mine);
+    int rc = stats_agree_on_memory(p, counts && bytes && places && mine);
     rc = rc ? rc : impl_Gather(&count, 1, number, counts, 1, number, 0, p->world);
     if (p->rank == 0 && rc == 0) {
         all->count = compute_flow_offsets(counts, p->size, bytes, places);
         all->list = calloc(2 * (all->count + 1), sizeof(*all->list));
         all->spare = all->list ? all->list + all->count + 1 : NULL;
     }
-    rc = rc ? rc : stats_memory(p, all->list || p->rank != 0);
+    rc = rc ? rc : stats_agree_on_memory(p, all->list || p->rank != 0);
     rc = rc ? rc
-            : impl_Gatherv(mine, (MPI_Count)(count * sizeof(*mine)), byte, all->list, ivec_wide(bytes),
-                           ivec_wide(places), byte, 0, p->world);
+            : impl_Gatherv(mine, (MPI_Count)(count * sizeof(*mine)), byte, all->list, ivec_from_int64(bytes),
+                           ivec_from_int64(places), byte, 0, p->world);
     free(mine);
     free(counts);
     free(bytes);

@@ -26,7 +26,7 @@ struct stats_flows {
 };
 
 /* Collective over the world. Returns MPI_ERR_NO_MEM on all ranks unless `mine` is true on all ranks. */
-int stats_memory(struct proc *p, bool mine);
+int stats_agree_on_memory(struct proc *p, bool mine);
 
 /* Collective over the world; counts what was sent before the call. */
 int stats_flows_gather(struct proc *p, struct stats_flows *all);

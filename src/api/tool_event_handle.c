@@ -58,7 +58,7 @@ bool tool_events_watch(void)
     return false;
 }
 
-static void registration_drop(struct registration *r)
+static void registration_free(struct registration *r)
 {
     list_remove(&r->link);
     r->magic = 0;
@@ -67,7 +67,7 @@ static void registration_drop(struct registration *r)
 
 void tool_events_close(void)
 {
-    list_foreach_safe(pos, after, &registrations) registration_drop(registration_at(pos));
+    list_foreach_safe(pos, after, &registrations) registration_free(registration_at(pos));
 }
 
 static void deliver_to(struct registration *r, struct tool_event_instance *e)
@@ -93,7 +93,7 @@ void tool_event_raise(int type, const void *data)
     if (--raising > 0)
         return;
     list_foreach_safe(pos, after, &registrations) if (registration_at(pos)->gone)
-        registration_drop(registration_at(pos));
+        registration_free(registration_at(pos));
 }
 
 int impl_T_event_handle_alloc(int event_index, void *obj_handle, struct info *info,
@@ -129,7 +129,7 @@ int impl_T_event_handle_free(MPI_T_event_registration event_registration, void *
     if (free_cb_function)
         free_cb_function(event_registration, levels[LEVEL_HERE], user_data);
     if (raising == 0)
-        registration_drop(r);
+        registration_free(r);
     tool_watch_update();
     return 0;
 }

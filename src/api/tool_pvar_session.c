@@ -111,16 +111,16 @@ void tool_pvars_delivered(struct p2p *p)
     }
 }
 
-static void handle_drop(struct tool_pvar_handle *h)
+static void pvar_handle_free(struct tool_pvar_handle *h)
 {
     list_remove(&h->link);
     h->magic = 0;
     free(h);
 }
 
-static void session_drop(struct tool_session *s)
+static void pvar_session_free(struct tool_session *s)
 {
-    list_foreach_safe(pos, after, &s->handles) handle_drop(handle_at(pos));
+    list_foreach_safe(pos, after, &s->handles) pvar_handle_free(handle_at(pos));
     list_remove(&s->link);
     s->magic = 0;
     free(s);
@@ -128,7 +128,7 @@ static void session_drop(struct tool_session *s)
 
 void tool_pvars_close(void)
 {
-    list_foreach_safe(pos, after, &sessions) session_drop(session_at(pos));
+    list_foreach_safe(pos, after, &sessions) pvar_session_free(session_at(pos));
 }
 
 int impl_T_pvar_session_create(MPI_T_pvar_session *session)
@@ -147,7 +147,7 @@ int impl_T_pvar_session_free(MPI_T_pvar_session *session)
 {
     if (!session || !tool_has_magic(*session, TOOL_SESSION))
         return MPI_T_ERR_INVALID_SESSION;
-    session_drop((struct tool_session *)*session);
+    pvar_session_free((struct tool_session *)*session);
     *session = MPI_T_PVAR_SESSION_NULL;
     tool_watch_update();
     return 0;
@@ -245,7 +245,7 @@ int impl_T_pvar_handle_free(MPI_T_pvar_session session, MPI_T_pvar_handle *handl
     int rc = find_single_handle(session, handle ? *handle : MPI_T_PVAR_HANDLE_NULL, &h);
     if (rc)
         return rc;
-    handle_drop(h);
+    pvar_handle_free(h);
     *handle = MPI_T_PVAR_HANDLE_NULL;
     tool_watch_update();
     return 0;
@@ -266,7 +266,7 @@ int impl_T_pvar_reset(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
     return change_handles(session, handle, handle_reset);
 }
 
-static void put_value(const struct tool_pvar_handle *h, void *buf)
+static void pvar_copy_value(const struct tool_pvar_handle *h, void *buf)
 {
     unsigned long long value = read_session_value(h);
     if (h->var.each) {
@@ -291,7 +291,7 @@ int impl_T_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void 
     int rc = find_single_handle(session, handle, &h);
     if (rc)
         return rc;
-    put_value(h, buf);
+    pvar_copy_value(h, buf);
     return 0;
 }
 
@@ -317,6 +317,6 @@ int impl_T_pvar_readreset(MPI_T_pvar_session session, MPI_T_pvar_handle handle, 
         return rc;
     if (h->var.readonly)
         return MPI_T_ERR_PVAR_NO_ATOMIC;
-    put_value(h, buf);
+    pvar_copy_value(h, buf);
     return handle_reset(h);
 }

@@ -9,7 +9,7 @@ int impl_Win_test(struct win *win, int *flag)
 {
     int rc = win_test(win, flag);
     if (!rc && !*flag)
-        api_not_yet(the_proc);
+        api_yield_after_failed_test(the_proc);
     return rc;
 }
 
@@ -37,6 +37,6 @@ int impl_Win_sync(struct win *win)
 {
     int rc = win_sync(win);
     if (!rc)
-        api_not_yet(the_proc);
+        api_yield_after_failed_test(the_proc);
     return rc;
 }

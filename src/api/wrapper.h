@@ -27,6 +27,6 @@ extern struct proc *the_proc __attribute__((visibility("hidden")));
 #include "obj/session.h"
 
 _Static_assert(sizeof(MPI_Aint) == sizeof(int64_t),
-               "ivec_wide() reads arrays of MPI_Aint as 64-bit integers");
+               "ivec_from_int64() reads arrays of MPI_Aint as 64-bit integers");
 
 #endif

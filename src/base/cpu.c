@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-int cpu_allowed(void)
+int cpu_count_allowed(void)
 {
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof(set), &set) == 0) {

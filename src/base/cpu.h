@@ -8,6 +8,6 @@
 #include "cpu_arch.h" /* cpu_relax(): a hint that this is a spin loop; cpu_prefetch_write() */
 
 /* The number of processors in this process's affinity mask, at least 1. */
-int cpu_allowed(void);
+int cpu_count_allowed(void);
 
 #endif

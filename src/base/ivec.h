@@ -15,12 +15,12 @@ struct ivec {
     bool wide; /* elements are int64_t, otherwise int */
 };
 
-static inline struct ivec ivec_int(const int *p)
+static inline struct ivec ivec_from_int(const int *p)
 {
     return (struct ivec){p, false};
 }
 
-static inline struct ivec ivec_wide(const void *p)
+static inline struct ivec ivec_from_int64(const void *p)
 {
     return (struct ivec){p, true};
 }

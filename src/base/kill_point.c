@@ -33,7 +33,7 @@ static struct {
         left; /* times the rank must still reach the point until it receives the signal; <= 0: never */
 } order = {.point = KILL_POINTS};
 
-static void kill_point_refuse(void)
+static void kill_point_exit_with_usage(void)
 {
     fprintf(stderr,
             "FISHPLATE_KILL_AT=%s: not name:count:rank or name:count:rank:stop with one of the names:\n",
@@ -55,7 +55,7 @@ void kill_point_open(uint32_t rank)
     while (read >= 3 && point < KILL_POINTS && strcmp(name, names[point]) != 0)
         point++;
     if (read < 3 || count < 1 || point == KILL_POINTS || (how[0] && strcmp(how, "stop") != 0))
-        kill_point_refuse();
+        kill_point_exit_with_usage();
     if (victim != rank)
         return;
     order.point = point;

@@ -12,7 +12,7 @@ int log_threshold = LOG_WARN;
 
 static char identity[320] = "";
 
-void log_identity(int rank, const char *host)
+void log_set_identity(int rank, const char *host)
 {
     snprintf(identity, sizeof(identity), " (rank %d on %s)", rank, host);
 }

@@ -10,7 +10,7 @@
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 /* Sets the name of this process for messages, "rank 3 on node7". Copies `host`. */
-void log_identity(int rank, const char *host);
+void log_set_identity(int rank, const char *host);
 
 /* Messages up to this level are printed. FISHPLATE_LOG sets it (error, warn, info, debug); default: warn. */
 extern int log_threshold;

@@ -44,7 +44,7 @@ bool place_of_address(const void *address, struct place *out)
     return out->path[0] != '\0';
 }
 
-void place_find(struct place *out, char *call, size_t size)
+void place_find_mpi_caller(struct place *out, char *call, size_t size)
 {
     void *frames[FRAMES];
     const char *name = "";
@@ -141,7 +141,7 @@ void place_call_text(char *out, size_t size)
     struct place at;
     char function[128], line[256];
     out[0] = '\0';
-    place_find(&at, NULL, 0);
+    place_find_mpi_caller(&at, NULL, 0);
     if (place_lookup(&at, function, sizeof(function), line, sizeof(line)))
         snprintf(out, size, ", called by %s at %s", function, line);
 }

@@ -17,7 +17,7 @@ struct place {
 
 /* The caller of the MPI function on this thread's call stack, and the function's name in `call` unless
  * that is NULL. */
-void place_find(struct place *out, char *call, size_t size);
+void place_find_mpi_caller(struct place *out, char *call, size_t size);
 
 /* Finds the file that contains a return address. Returns false if no file is known; *out is then empty. */
 bool place_of_address(const void *address, struct place *out);

@@ -43,8 +43,8 @@ enum page_kind {
     PAGE_SEND,
     PAGE_PROBE,
     PAGE_COLL,
-    PAGE_TOGETHER,
-    PAGE_ROOM,
+    PAGE_CREATION,
+    PAGE_STALLED_SEND,
     PAGE_LOCK,  /* a lock that `peer` holds; the label of the wait's first group is its name */
     PAGE_NAMED, /* another event, which the label of the first group names */
     PAGE_OTHER,

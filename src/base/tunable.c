@@ -170,7 +170,7 @@ static bool parse_choice(const char *choices, const char *text, int64_t *out)
     return false;
 }
 
-static int unknown_choice(const struct tunable *t, const char *text)
+static int tunable_error_unknown_choice(const struct tunable *t, const char *text)
 {
     char words[512];
     char *save = NULL;
@@ -193,7 +193,7 @@ static int check_words(const struct tunable *t, const char *text)
         snprintf(word, sizeof(word), "%.*s", (int)MIN(n, sizeof(word) - 1), at);
         at += n + (at[n] == ',');
         if (n && !parse_choice(t->choices, word, &index))
-            return unknown_choice(t, word);
+            return tunable_error_unknown_choice(t, word);
     }
     return 0;
 }
@@ -230,7 +230,7 @@ int tunable_set(struct tunable *t, const char *text, enum tunable_source source)
     case TUNABLE_IS_CHOICE:
         ok = parse_choice(t->choices, text, &value);
         if (!ok)
-            return unknown_choice(t, text);
+            return tunable_error_unknown_choice(t, text);
         break;
     case TUNABLE_IS_STRING: {
         const int rc = t->choices ? check_words(t, text) : t->check ? t->check(text) : 0;
@@ -291,7 +291,7 @@ static void __attribute__((format(printf, 1, 2))) problem_add(const char *format
     va_end(args);
 }
 
-static void unknown_name(const char *name)
+static void tunable_report_unknown_name(const char *name)
 {
     for (size_t i = 0; i < COUNT_OF(reserved); i++)
         if (strcmp(reserved[i], name) == 0)
@@ -346,7 +346,7 @@ static void load_laboratory(void)
         if (!equals)
             problem_add(PREFIX "LAB: %.100s is not NAME=VALUE and is ignored.", item);
         else if (!t)
-            unknown_name(item);
+            tunable_report_unknown_name(item);
         else if (t->source != SOURCE_PROGRAM)
             set_or_report(t, equals + 1, laboratory.source);
     }
@@ -356,7 +356,7 @@ static void load_setting(const char *name, const char *text, enum tunable_source
 {
     struct tunable *t = tunables_find(name);
     if (!t)
-        unknown_name(name);
+        tunable_report_unknown_name(name);
     else if (t->source == SOURCE_PROGRAM)
         return; /* the value that the program set by MPI_T takes precedence */
     else if (is_experiment(t, text))

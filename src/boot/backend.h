@@ -23,7 +23,7 @@ struct boot_backend {
     int (*report_initialized)(struct boot *b);            /* may be NULL */
     int (*report_suspect)(struct boot *b, uint32_t rank); /* may be NULL */
     /* Returns true if the launcher or this function has reported the failure to the user. A back end whose
-     * launcher ends the job without a message calls boot_send_abort first. */
+     * launcher ends the job without a message calls boot_print_abort first. */
     bool (*abort)(struct boot *b, int code, const char *msg);
     void (*close)(struct boot *b);
     /* spawn NULL: the launcher cannot start more processes. spawn_poll and spawn_connected may be NULL;
@@ -52,20 +52,20 @@ void boot_init(struct boot *b, const struct boot_backend *backend);
 int boot_copy_value(const char *key, const void *from, size_t from_len, void **val, size_t *len);
 
 /* Flushes standard output and prints on standard error which rank ends the job and why. */
-void boot_send_abort(const struct boot *b, int code, const char *msg);
+void boot_print_abort(const struct boot *b, int code, const char *msg);
 
 /*
  * Sets the members of *b about nodes from a node map (nodemap.h); NULL: all ranks are on one node. Also
  * sets host (with the suffix of a virtual node) and job. An error if the map cannot be parsed.
  */
-int boot_layout(struct boot *b, const char *map, const char *job);
+int boot_set_layout(struct boot *b, const char *map, const char *job);
 
 /*
- * boot_layout for a launcher whose job names are not unique: Slurm numbers jobs from 1 in each cluster,
+ * boot_set_layout for a launcher whose job names are not unique: Slurm numbers jobs from 1 in each cluster,
  * and two clusters may share a machine. Appends the address of srun, if the environment contains it, to
  * the job name.
  */
-int boot_layout_foreign(struct boot *b, const char *map, const char *job);
+int boot_set_layout_foreign(struct boot *b, const char *map, const char *job);
 
 void boot_layout_free(struct boot *b);
 

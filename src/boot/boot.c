@@ -227,7 +227,7 @@ static void flush_stdout(void)
     }
 }
 
-void boot_send_abort(const struct boot *b, int code, const char *msg)
+void boot_print_abort(const struct boot *b, int code, const char *msg)
 {
     flush_stdout();
     fprintf(stderr, "fishplate: Rank %u on %s ended the job with code %d%s%s\n", b ? b->rank : 0,
@@ -238,7 +238,7 @@ _Noreturn void boot_abort(struct boot *b, int code, const char *msg)
 {
     flush_stdout(); /* before the launcher is notified, which ends all ranks */
     if (!b || !b->backend->abort(b, code, msg))
-        boot_send_abort(b, code, msg);
+        boot_print_abort(b, code, msg);
     _exit((code & 0xff) || code == 0 ? code & 0xff : 1);
 }
 
@@ -289,7 +289,7 @@ static int fill_node_map(struct boot *b, const char *map)
     return 0;
 }
 
-int boot_layout(struct boot *b, const char *map, const char *job)
+int boot_set_layout(struct boot *b, const char *map, const char *job)
 {
     int rc = fill_node_map(b, map);
     if (rc)
@@ -305,14 +305,14 @@ int boot_layout(struct boot *b, const char *map, const char *job)
     return b->host && b->job ? 0 : err_set(MPI_ERR_NO_MEM, "Out of memory for the names of host and job.");
 }
 
-int boot_layout_foreign(struct boot *b, const char *map, const char *job)
+int boot_set_layout_foreign(struct boot *b, const char *map, const char *job)
 {
     char unique[400];
     const char *host = env_get("SLURM_SRUN_COMM_HOST"), *port = env_get("SLURM_SRUN_COMM_PORT");
     if (!host || !port)
-        return boot_layout(b, map, job);
+        return boot_set_layout(b, map, job);
     snprintf(unique, sizeof(unique), "%.256s-%.100s-%.10s", job, host, port);
-    return boot_layout(b, map, unique);
+    return boot_set_layout(b, map, unique);
 }
 
 void boot_layout_free(struct boot *b)

@@ -15,7 +15,7 @@
 #define KEEP_OPTION "--fishplate-keep"
 
 /* Descriptors that mpiexec inherits: a pidfd of the spawning process (closed on old kernels), the file of
- * struct keep_book, and the file with the rest of the command line (spawn_command.h), which the third and the
+ * struct spawn_state_table, and the file with the rest of the command line (spawn_command.h), which the third and the
  * fourth argument name. */
 enum { KEEP_PROGRAM_FD = 3, KEEP_BOOK_FD = 4, KEEP_COMMAND_FD = 5 };
 
@@ -28,13 +28,13 @@ enum keep_state {
 };
 
 /* States of the last KEEP_SPAWNS jobs that a process has spawned, in memory shared with their mpiexecs. */
-struct keep_book {
+struct spawn_state_table {
     atomic_int finished; /* MPI_Finalize has been called: a failure of one job no longer ends the other */
     atomic_uchar state[KEEP_SPAWNS];
 };
 
 /* A pidfd of the process, readable when it has ended; -1 on old kernels. */
-static inline int keep_open_pidfd(pid_t pid)
+static inline int open_process_pidfd(pid_t pid)
 {
 #ifdef SYS_pidfd_open
     return (int)syscall(SYS_pidfd_open, pid, 0);

@@ -100,7 +100,7 @@ bool nodemap_parse(const char *text, uint32_t size, uint32_t *node_of, uint32_t 
 }
 
 /* The longest block that describes the ranks from r on. */
-static struct block block_at(const uint32_t *node_of, uint32_t size, uint32_t r)
+static struct block nodemap_find_longest_block(const uint32_t *node_of, uint32_t size, uint32_t r)
 {
     struct block b = {node_of[r], 0, 0};
     uint32_t end = r;
@@ -139,7 +139,7 @@ char *nodemap_format(const uint32_t *node_of, uint32_t size)
         return NULL;
     fputs("(vector", f);
     for (uint32_t r = 0; r < size;) {
-        struct block b = block_at(node_of, size, r);
+        struct block b = nodemap_find_longest_block(node_of, size, r);
         fprintf(f, ",(%u,%u,%u)", b.first, b.nodes, b.per_node);
         if (r == 0 && nodemap_block_repeats(&b, node_of, size))
             break;

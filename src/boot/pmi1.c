@@ -88,7 +88,7 @@ static void pmi1_close(struct boot *b)
 }
 
 /* Uses the inherited socket PMI_FD; PMI_RANK and PMI_SIZE are in the environment. */
-static int connect_fd(struct pmi1 *p)
+static int pmi1_use_inherited_socket(struct pmi1 *p)
 {
     long fd, rank, size;
     if (!env_number("PMI_FD", 0, 1 << 20, &fd) || fcntl((int)fd, F_GETFD) < 0)
@@ -180,7 +180,7 @@ static int open_own_launcher(struct pmi1 *p)
     return pmi1_conn_send(&p->conn, "cmd=init pmi_version=1 pmi_subversion=1 quiet=1");
 }
 
-static int open_foreign(struct pmi1 *p)
+static int pmi1_open_foreign_launcher(struct pmi1 *p)
 {
     long v;
     int rc = pmi1_request(p, "response_to_init", "cmd=init pmi_version=1 pmi_subversion=1");
@@ -221,11 +221,11 @@ static int get_value(struct pmi1 *p, const char *key, bool *found, const char **
     return 0;
 }
 
-static int read_map(struct pmi1 *p)
+static int pmi1_read_node_map(struct pmi1 *p)
 {
     const char *map = p->ours ? env_get(ENV_NODE_MAP) : NULL;
     if (p->boot.size == 1 || map)
-        return boot_layout(&p->boot, map, p->kvs);
+        return boot_set_layout(&p->boot, map, p->kvs);
     bool found;
     int rc = get_value(p, "PMI_process_mapping", &found, &map);
     if (rc)
@@ -233,18 +233,18 @@ static int read_map(struct pmi1 *p)
     if (!found)
         return err_set(MPI_ERR_OTHER,
                        "The launcher does not report which rank is on which node (PMI_process_mapping).");
-    return boot_layout_foreign(&p->boot, map, p->kvs);
+    return boot_set_layout_foreign(&p->boot, map, p->kvs);
 }
 
 /* Reads the port of the processes that have spawned this job. If the parents started an mpiexec of their
  * own, the port is in the environment (singleton_spawn.c) and must not be used by jobs that this job
  * spawns. */
-static int read_parent(struct pmi1 *p)
+static int pmi1_read_parent_port(struct pmi1 *p)
 {
     const char *value;
     bool found;
     if (!env_get("PMI_SPAWNED") || strcmp(env_get("PMI_SPAWNED"), "0") == 0)
-        return program_parent(&p->boot);
+        return program_read_parent_port(&p->boot);
     unsetenv(ENV_PARENT);
     int rc = get_value(p, BOOT_PARENT_KEY, &found, &value);
     if (rc == 0 && found && !(p->boot.parent = strdup(value)))
@@ -259,15 +259,15 @@ static int pmi1_open(struct boot **out)
         return err_set(MPI_ERR_NO_MEM, "Out of memory for the connection to the launcher.");
     p->conn.fd = -1;
     boot_init(&p->boot, &boot_pmi1);
-    int rc = env_get("PMI_FD") ? connect_fd(p) : connect_port(p);
+    int rc = env_get("PMI_FD") ? pmi1_use_inherited_socket(p) : connect_port(p);
     if (rc == 0) {
         p->ours = is_own_launcher(p);
-        rc = p->ours ? open_own_launcher(p) : open_foreign(p);
+        rc = p->ours ? open_own_launcher(p) : pmi1_open_foreign_launcher(p);
     }
     if (rc == 0)
-        rc = read_map(p);
+        rc = pmi1_read_node_map(p);
     if (rc == 0)
-        rc = read_parent(p);
+        rc = pmi1_read_parent_port(p);
     if (rc) {
         pmi1_close(&p->boot);
         return rc;
@@ -542,7 +542,7 @@ static bool pmi1_abort(struct boot *b, int code, const char *msg)
 {
     struct pmi1 *p = pmi1_of(b);
     if (!p->ours) {
-        boot_send_abort(b, code, msg);
+        boot_print_abort(b, code, msg);
         pmi1_conn_send(&p->conn, "cmd=abort exitcode=%d", code);
         return true;
     }

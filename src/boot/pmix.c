@@ -207,7 +207,7 @@ static int read_layout(struct pmix *p)
 {
     int64_t nodes = 0;
     if (p->boot.size == 1 || (get_server_number(p, PX_RANK_WILDCARD, PX_NUM_NODES, 1, &nodes) && nodes == 1))
-        return boot_layout_foreign(&p->boot, NULL, p->me.nspace);
+        return boot_set_layout_foreign(&p->boot, NULL, p->me.nspace);
     struct px_value *v = get_server_value(p, PX_RANK_WILDCARD, PX_PACKED_MAP);
     char *map =
         v && v->type == PX_STRING && v->data.string ? strdup(v->data.string) : build_map_from_hosts(p);
@@ -215,7 +215,7 @@ static int read_layout(struct pmix *p)
         value_free(v);
     if (!map)
         return err_set(MPI_ERR_OTHER, "The PMIx launcher does not report which rank is on which node.");
-    int rc = boot_layout_foreign(&p->boot, map, p->me.nspace);
+    int rc = boot_set_layout_foreign(&p->boot, map, p->me.nspace);
     free(map);
     return rc;
 }
@@ -237,7 +237,7 @@ static int pmix_connect(struct pmix *p)
         p->boot.appnum = (int)n;
     if (get_server_number(p, PX_RANK_WILDCARD, PX_UNIV_SIZE, 1, &n))
         p->boot.universe_size = (int)n;
-    int rc = program_parent(&p->boot);
+    int rc = program_read_parent_port(&p->boot);
     return rc ? rc : read_layout(p);
 }
 
@@ -389,7 +389,7 @@ static int pmix_finalize(struct boot *b)
 
 static bool pmix_abort(struct boot *b, int code, const char *msg)
 {
-    boot_send_abort(b, code, msg);
+    boot_print_abort(b, code, msg);
     px.Abort(code, msg ? msg : "", NULL, 0);
     return true;
 }

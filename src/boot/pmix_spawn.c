@@ -35,7 +35,7 @@ static char **copy_arguments(const struct boot_program *program, char *command)
  * allocation of all of them. */
 static char **build_environment(const struct boot_program *program, const struct boot *b, const char *port)
 {
-    const char *more = program_info(program, "env");
+    const char *more = program_get_info(program, "env");
     bool several = b->several || b->nnodes > 1;
     char *words = NULL, **env = NULL, *kept = NULL;
     if (asprintf(&words, ENV_PARENT "=%s\n%s%s", port, several ? ENV_SEVERAL "=1\n" : "", more ? more : "") <
@@ -61,8 +61,8 @@ static char **build_environment(const struct boot_program *program, const struct
 static bool app_fill(struct px_app *app, const struct boot_program *program, const struct boot *b,
                      const char *port)
 {
-    const char *host = program_info(program, "host"), *folder = program_info(program, "wdir");
-    app->cmd = program_command(program);
+    const char *host = program_get_info(program, "host"), *folder = program_get_info(program, "wdir");
+    app->cmd = program_find_command(program);
     app->argv = copy_arguments(program, app->cmd);
     app->env = build_environment(program, b, port);
     app->cwd = folder ? strdup(folder) : getcwd(NULL, 0);
@@ -96,7 +96,7 @@ struct started {
     char id[BOOT_SPAWN_ID];
 };
 
-static void on_started(int status, char *nspace, void *ctx)
+static void pmix_on_spawned(int status, char *nspace, void *ctx)
 {
     struct started *s = ctx;
     if (nspace)
@@ -111,7 +111,7 @@ static int spawn_request(px_spawn_nb spawn, const struct px_app *apps, int n, ch
         free(s);
         return PX_NO_MEMORY;
     }
-    int status = spawn(NULL, 0, apps, (size_t)n, on_started, s);
+    int status = spawn(NULL, 0, apps, (size_t)n, pmix_on_spawned, s);
     if (status == PX_SUCCESS) {
         if (!pmix_answer_wait(s->answer))
             return PX_NO_ANSWER; /* a late answer is written through the pointers, so they are not freed */

@@ -13,7 +13,7 @@
 #include "base/tunable.h"
 #include "boot/launch_env.h"
 
-const char *program_info(const struct boot_program *program, const char *key)
+const char *program_get_info(const struct boot_program *program, const char *key)
 {
     for (int i = 0; i < program->nkeys; i++)
         if (strcmp(program->keys[i], key) == 0)
@@ -21,9 +21,9 @@ const char *program_info(const struct boot_program *program, const char *key)
     return NULL;
 }
 
-char *program_command(const struct boot_program *program)
+char *program_find_command(const struct boot_program *program)
 {
-    const char *folders = program_info(program, "path");
+    const char *folders = program_get_info(program, "path");
     while (folders && *folders && !strchr(program->command, '/')) {
         size_t len = strcspn(folders, ":");
         char *at = NULL;
@@ -37,7 +37,7 @@ char *program_command(const struct boot_program *program)
     return strdup(program->command);
 }
 
-int program_parent(struct boot *b)
+int program_read_parent_port(struct boot *b)
 {
     const char *port = env_get(ENV_PARENT);
     if (!port)

@@ -8,13 +8,13 @@
 #include "boot/boot.h"
 
 /* The value of a key of the program's info; NULL: it has no such key. */
-const char *program_info(const struct boot_program *program, const char *key);
+const char *program_get_info(const struct boot_program *program, const char *key);
 
 /* Returns the path of the command in the folders of the info key path (separated by colons), or the command
  * itself if no folder contains it. The caller frees it; NULL: out of memory. */
-char *program_command(const struct boot_program *program);
+char *program_find_command(const struct boot_program *program);
 
 /* Sets boot->parent and boot->several in a process that was spawned. MPI_ERR_NO_MEM, or 0. */
-int program_parent(struct boot *b);
+int program_read_parent_port(struct boot *b);
 
 #endif

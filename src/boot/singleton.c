@@ -53,7 +53,7 @@ static int singleton_open(struct boot **out)
     char job[64];
     snprintf(job, sizeof(job), "single-%ld-%llx", (long)getpid(),
              (unsigned long long)now.tv_sec * 1000000000ull + (unsigned long long)now.tv_nsec);
-    int rc = boot_layout(&s->boot, NULL, job);
+    int rc = boot_set_layout(&s->boot, NULL, job);
     if (rc) {
         singleton_close(&s->boot);
         return rc;

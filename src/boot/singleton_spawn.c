@@ -86,14 +86,14 @@ static void add_variables(struct words *w, const char *lines)
 static int add_program(struct words *w, const struct boot_program *program)
 {
     char count[16];
-    const char *host = program_info(program, "host");
+    const char *host = program_get_info(program, "host");
     snprintf(count, sizeof(count), "%d", program->count);
     add_option(w, "-n", count);
     /* Without the info key host, mpiexec must not use the hosts of a batch system. */
     add_option(w, "-host", host ? host : "localhost");
-    add_option(w, "-wdir", program_info(program, "wdir"));
-    add_variables(w, program_info(program, "env"));
-    words_append_owned(w, program_command(program));
+    add_option(w, "-wdir", program_get_info(program, "wdir"));
+    add_variables(w, program_get_info(program, "env"));
+    words_append_owned(w, program_find_command(program));
     for (char *const *arg = program->argv; arg && *arg; arg++) {
         if (strcmp(*arg, ":") == 0)
             return err_set(MPI_ERR_SPAWN,
@@ -135,7 +135,7 @@ static int find_mpiexec(char **path)
 
 static atomic_uchar *spawn_state(const struct singleton_spawn *s, unsigned id)
 {
-    struct keep_book *book = s->mapping.at;
+    struct spawn_state_table *book = s->mapping.at;
     return &book->state[id % KEEP_SPAWNS];
 }
 
@@ -143,13 +143,13 @@ static atomic_uchar *spawn_state(const struct singleton_spawn *s, unsigned id)
 struct start {
     char *const *argv, *const *envp;
     int command;         /* descriptor of the file with mpiexec's command line (spawn_command.h) */
-    int book;            /* descriptor of struct keep_book */
+    int book;            /* descriptor of struct spawn_state_table */
     atomic_uchar *state; /* state of this spawn in the book */
 };
 
 /* Moves the given files to descriptors 3 and up; -1 closes that number. Runs between fork and exec of a
  * program that may have threads, so it must not allocate or take locks. */
-static void place_descriptors(const int *files, int n)
+static void child_place_descriptors(const int *files, int n)
 {
     int above[KEEP_COMMAND_FD + 1];
     for (int i = 0; i < n; i++)
@@ -171,7 +171,7 @@ _Noreturn static void exec_mpiexec(const struct start *s, int program)
     signal(SIGPIPE, SIG_DFL);
     if (nothing >= 0)
         dup2(nothing, STDIN_FILENO); /* spawned processes do not read the program's input */
-    place_descriptors(files, COUNT_OF(files));
+    child_place_descriptors(files, COUNT_OF(files));
     execve(s->argv[0], s->argv, s->envp);
     atomic_store(s->state, KEEP_ENDED);
     _exit(127);
@@ -182,7 +182,7 @@ static bool start_mpiexec(const struct start *s)
     pid_t program = getpid(), child = fork();
     if (child == 0) {
         /* opened while the program waits for this process, so its id is valid */
-        int program_fd = keep_open_pidfd(program);
+        int program_fd = open_process_pidfd(program);
         pid_t mpiexec = fork();
         if (mpiexec == 0)
             exec_mpiexec(s, program_fd);
@@ -196,9 +196,9 @@ static bool start_mpiexec(const struct start *s)
 
 /* ---- for the back end ---- */
 
-static int open_book(struct singleton_spawn *s)
+static int singleton_map_spawn_states(struct singleton_spawn *s)
 {
-    return s->mapping.at || mapping_open(&s->mapping, "fishplate-spawns", sizeof(struct keep_book))
+    return s->mapping.at || mapping_open(&s->mapping, "fishplate-spawns", sizeof(struct spawn_state_table))
                ? 0
                : err_set(MPI_ERR_NO_MEM, "Out of memory or files for the states of spawned jobs.");
 }
@@ -213,7 +213,7 @@ static int write_command(const struct boot_program *programs, int n, int *fd)
             words_append_copy(&words, ":");
         rc = add_program(&words, &programs[i]);
     }
-    *fd = rc || words.failed ? -1 : command_write(words.v);
+    *fd = rc || words.failed ? -1 : spawn_command_write(words.v);
     if (!rc && *fd < 0)
         rc = err_set(MPI_ERR_NO_MEM, "Out of memory or files for the command that spawns %d programs.", n);
     words_free(&words);
@@ -256,7 +256,7 @@ int singleton_spawn_start(struct boot *b, const struct boot_program *programs, i
     int command = -1;
     int rc = find_mpiexec(&path);
     rc = rc ? rc : write_command(programs, n, &command);
-    rc = rc ? rc : open_book(s);
+    rc = rc ? rc : singleton_map_spawn_states(s);
     rc = rc ? rc : run_mpiexec(s, path, port, command);
     if (!rc)
         snprintf(id, BOOT_SPAWN_ID, "%u", s->count);
@@ -287,7 +287,7 @@ void singleton_spawn_connected(struct boot *b, const char *id)
 
 void singleton_spawn_finish(struct boot *b)
 {
-    struct keep_book *book = singleton_of(b)->spawned.mapping.at;
+    struct spawn_state_table *book = singleton_of(b)->spawned.mapping.at;
     if (book)
         atomic_store(&book->finished, 1);
 }

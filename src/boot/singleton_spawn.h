@@ -11,7 +11,7 @@
 
 struct singleton_spawn {
     unsigned count;         /* spawns so far: the id of the last one */
-    struct mapping mapping; /* mapping of struct keep_book; opened by the first spawn */
+    struct mapping mapping; /* mapping of struct spawn_state_table; opened by the first spawn */
 };
 
 struct singleton {

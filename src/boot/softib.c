@@ -29,7 +29,7 @@
 
 /* Writes a name that is equal only for processes that can share softib's memory: of one machine, network
  * namespace, process namespace and user. Equal host names are no proof of that. */
-static void machine_name(char *out, size_t size)
+static void softib_get_machine_name(char *out, size_t size)
 {
     char boot_id[64] = "", net[32] = "", pid[32] = "";
     FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
@@ -113,7 +113,7 @@ static int publish_node(struct boot *b)
 {
     struct softib_node me;
     memset(&me, 0, sizeof(me));
-    machine_name(me.machine, sizeof(me.machine));
+    softib_get_machine_name(me.machine, sizeof(me.machine));
     addresses_format_list(me.addresses, sizeof(me.addresses), ADDRESSES_MAX);
     return boot_put(b, "softib.node", &me, sizeof(me));
 }
@@ -218,12 +218,12 @@ static bool needs_published_key(const char *fabric)
            (strstr(fabric, "wire=tcp") || *fabric == '/' || *fabric == '.');
 }
 
-int boot_softib_publish_key(struct boot *b)
+int boot_softib_publish_node(struct boot *b)
 {
     return b->nnodes < 2 || env_get(ENV_SOFTIB_FABRIC) || b->local_rank != 0 ? 0 : publish_node(b);
 }
 
-int boot_softib_describe(struct boot *b, bool asked_for)
+int boot_softib_publish_fabric(struct boot *b, bool asked_for)
 {
     const char *fabric = env_get(ENV_SOFTIB_FABRIC);
     if (b->nnodes < 2)
@@ -232,7 +232,7 @@ int boot_softib_describe(struct boot *b, bool asked_for)
     return rc == 0 && (!fabric || needs_published_key(fabric)) ? publish_key(b) : rc;
 }
 
-int boot_softib_fetch_key(struct boot *b)
+int boot_softib_set_environment(struct boot *b)
 {
     void *text = NULL;
     size_t len;

@@ -18,9 +18,9 @@
  * new key.
  *    Unless asked_for, logs which network carries the messages.
  * 3. All ranks set SOFTIB_FABRIC, SOFTIB_NODE and SOFTIB_KEY in the environment. */
-int boot_softib_publish_key(struct boot *b);
-int boot_softib_describe(struct boot *b, bool asked_for);
-int boot_softib_fetch_key(struct boot *b);
+int boot_softib_publish_node(struct boot *b);
+int boot_softib_publish_fabric(struct boot *b, bool asked_for);
+int boot_softib_set_environment(struct boot *b);
 
 /* The value that a node publishes for softib's fabric. */
 struct softib_node {

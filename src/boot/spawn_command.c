@@ -26,7 +26,7 @@ static bool write_bytes(int fd, const char *data, size_t len)
     return true;
 }
 
-int command_write(char *const *words)
+int spawn_command_write(char *const *words)
 {
     const int fd = memfd_create("fishplate-command", MFD_CLOEXEC);
     bool good = fd >= 0;
@@ -62,7 +62,7 @@ static char *read_bytes(int fd, size_t *len)
     return text;
 }
 
-char **command_read(int fd, char *program, int *count)
+char **spawn_command_read(int fd, char *program, int *count)
 {
     size_t len = 0;
     char *text = read_bytes(fd, &len);

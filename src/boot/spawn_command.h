@@ -12,10 +12,10 @@
 
 /* Writes the words up to NULL (without argv[0]) to a memory file. Returns a close-on-exec descriptor, or
  * -1 with errno. */
-int command_write(char *const *words);
+int spawn_command_write(char *const *words);
 
 /* Reads and closes the file. Returns an allocated vector: program, the words, NULL. NULL with errno, for
- * example if fd is not a file of command_write. */
-char **command_read(int fd, char *program, int *count);
+ * example if fd is not a file of spawn_command_write. */
+char **spawn_command_read(int fd, char *program, int *count);
 
 #endif

@@ -52,7 +52,7 @@ int coll_state_open(struct comm *c, struct coll_state **out)
      * for the flag of a dead rank. Such a job uses messages. */
     state->one_node = !c->proc->net->lost && c->proc->net->area && state->node_count == 1;
     state->nodes = !c->proc->net->lost && state->node_count > 1;
-    state->look_at_record = debug_coll ? debug_check_record : NULL;
+    state->check_record = debug_coll ? debug_check_record : NULL;
     state->page = page_comm_open(c->proc->page, c->context, c->rank, c->size, comm_label(c));
     if (!state->page)
         state->page = &state->own;
@@ -62,7 +62,7 @@ int coll_state_open(struct comm *c, struct coll_state **out)
 
 static void coll_state_close(struct comm *c)
 {
-    struct coll_state *state = c->coll ? c->coll : c->coll_put_away;
+    struct coll_state *state = c->coll ? c->coll : c->failed_coll;
     if (!state)
         return;
     if (c->coll)
@@ -74,7 +74,7 @@ static void coll_state_close(struct comm *c)
     free(state->sources);
     free(state->selected_barrier);
     free(state);
-    c->coll = c->coll_put_away = NULL;
+    c->coll = c->failed_coll = NULL;
 }
 
 int coll_open(struct proc *p)

@@ -33,9 +33,9 @@ struct coll_state {
     struct page_comm *page; /* counts of calls that other processes read; `own` if this process has no page */
     struct page_comm own;
     uint64_t past[COLL_FORMS][COLL_PAST]; /* last calls by form and number (coll_make_past) */
-    void (*look_at_record)(const struct comm *c, const void *record,
-                           uint64_t length); /* NULL, or debug_check_record */
-    struct query_state query;                /* queries to peers about calls that have waited long */
+    void (*check_record)(const struct comm *c, const void *record,
+                         uint64_t length); /* NULL, or debug_check_record */
+    struct query_state query;              /* queries to peers about calls that have waited long */
     /* debug.c has reported that ranks call blocking and nonblocking collectives in different orders */
     bool order_reported;
     bool neighbors; /* the following lists of neighbours are valid */

@@ -84,7 +84,7 @@ static void record_fill(struct record *r, const struct coll_args *args, const st
     r->order = count_calls(args->comm);
 }
 
-static bool values_differ(uint64_t a, uint64_t b, uint64_t unknown)
+static bool are_values_known(uint64_t a, uint64_t b, uint64_t unknown)
 {
     return a != unknown && b != unknown;
 }
@@ -93,12 +93,13 @@ static bool values_differ(uint64_t a, uint64_t b, uint64_t unknown)
  * data. */
 static bool record_differs(const struct record *a, const struct record *b)
 {
-    if (strcmp(a->name, b->name) != 0 || (values_differ(a->bytes, b->bytes, UNKNOWN) && a->bytes != b->bytes))
+    if (strcmp(a->name, b->name) != 0 ||
+        (are_values_known(a->bytes, b->bytes, UNKNOWN) && a->bytes != b->bytes))
         return true;
     if (a->root != b->root && (a->root >= 0 || b->root >= 0))
         return true;
-    return values_differ(a->op, b->op, 0) &&
-           (a->op != b->op || (values_differ(a->type[0], b->type[0], 0) && strcmp(a->type, b->type)));
+    return are_values_known(a->op, b->op, 0) &&
+           (a->op != b->op || (are_values_known(a->type[0], b->type[0], 0) && strcmp(a->type, b->type)));
 }
 
 static const char *root_constant_name(int root)

@@ -91,7 +91,7 @@ static struct piece find_block(const struct coll_side *side, int i)
     if (!side->counts.p)
         return (struct piece){ptr_add(side->buf, i * side->count * side->type->extent), side->count,
                               side->type, 0};
-    struct dtype *type = side->types ? dtype_from(side->types[at]) : side->type;
+    struct dtype *type = side->types ? dtype_from_handle(side->types[at]) : side->type;
     const MPI_Aint displ = side->displs.p ? ivec_get(side->displs, at) : 0;
     return (struct piece){ptr_add(side->buf, side->types ? displ : displ * type->extent),
                           ivec_get(side->counts, at), type, 0};
@@ -222,8 +222,8 @@ static int open_blocks(struct copied_side *s, const struct coll_args *args, stru
             s->numbers[blocks + i] = (int64_t)s->size;
             add_block(s, b);
         }
-        side->counts = ivec_wide(s->numbers);
-        side->displs = ivec_wide(s->numbers + blocks);
+        side->counts = ivec_from_int64(s->numbers);
+        side->displs = ivec_from_int64(s->numbers + blocks);
     }
     side->types = NULL;
     side->type = byte_type();

@@ -57,7 +57,7 @@ static __attribute__((noinline, cold)) void mismatch_end_job(const struct comm *
 
 /* Finds this rank's call with this form and number. Returns false if the call has not been made, is no
  * longer recorded, or was reported. */
-static bool call_numbered(const struct comm *c, enum coll_form form, uint32_t number, struct known *out)
+static bool find_call_by_number(const struct comm *c, enum coll_form form, uint32_t number, struct known *out)
 {
     const uint32_t calls = form < COLL_FORMS ? c->coll_sequence[form] : 0;
     const uint32_t age = (calls - 1 - number) & COLL_TAG_MASK;
@@ -116,9 +116,9 @@ static void check_message(void *arg, struct envelope env, const void *payload, u
     const enum coll_form form = coll_get_tag_form(env.tag);
     const unsigned kind = (unsigned)env.tag >> COLL_TAG_KIND_SHIFT;
     struct known mine;
-    if (c && c->coll && kind == COLL_KIND_DEBUG && c->coll->look_at_record)
-        c->coll->look_at_record(c, payload, length);
-    if (!c || !call_numbered(c, form, (uint32_t)env.tag & COLL_TAG_MASK, &mine))
+    if (c && c->coll && kind == COLL_KIND_DEBUG && c->coll->check_record)
+        c->coll->check_record(c, payload, length);
+    if (!c || !find_call_by_number(c, form, (uint32_t)env.tag & COLL_TAG_MASK, &mine))
         return;
     const struct known theirs = known_call_from_envelope(c, env);
     if (theirs.kind == COLL_KIND_AGREE && length == sizeof(struct coll_agreement))
@@ -139,7 +139,7 @@ static void check_shared_flags(const struct comm *c)
             .rank = r, .kind = kind, .root = kind_has_root(kind) ? (int)(entered & (COLL_TAG_ROOTS - 1)) : 0};
         struct known mine;
         if (r == c->rank || !entered || number >= c->coll_sequence[FORM_BLOCKING] ||
-            !call_numbered(c, FORM_BLOCKING, number & COLL_TAG_MASK, &mine))
+            !find_call_by_number(c, FORM_BLOCKING, number & COLL_TAG_MASK, &mine))
             continue;
         if (!mine.other || known_calls_differ(&mine, &theirs))
             mismatch_end_job(c, &mine, &theirs);
@@ -177,7 +177,7 @@ bool mismatch_compare(const struct comm *c, struct envelope env)
     struct known mine;
     if (form >= COLL_FORMS || theirs.kind >= COLL_KINDS || !call_is_made(c->coll_sequence[form], env.tag))
         return false;
-    if (call_numbered(c, form, (uint32_t)env.tag & COLL_TAG_MASK, &mine) &&
+    if (find_call_by_number(c, form, (uint32_t)env.tag & COLL_TAG_MASK, &mine) &&
         (known_calls_differ(&mine, &theirs) || mine.other))
         mismatch_end_job(c, &mine, &theirs);
     return true;
@@ -194,7 +194,7 @@ void mismatch_report_absent(const struct comm *c, struct envelope env)
     boot_abort(c->proc->boot, MPI_ERR_OTHER, sentence);
 }
 
-void mismatch_report_crossed(const struct comm *c, int tag, struct envelope env)
+void mismatch_report_deadlock(const struct comm *c, int tag, struct envelope env)
 {
     const struct known theirs = known_call_from_envelope(c, env);
     const struct known mine = known_call_from_envelope(c, (struct envelope){.source = c->rank, .tag = tag});

@@ -93,6 +93,6 @@ bool mismatch_compare(const struct comm *c, struct envelope env);
 /* End the job. absent: another rank waits for a call that this rank will never make. crossed: two ranks
  * each wait in a call that the other one has not made; `tag` identifies the call of this rank. */
 void mismatch_report_absent(const struct comm *c, struct envelope env);
-void mismatch_report_crossed(const struct comm *c, int tag, struct envelope env);
+void mismatch_report_deadlock(const struct comm *c, int tag, struct envelope env);
 
 #endif

@@ -33,7 +33,7 @@ static const struct coll_request *find_awaited_schedule(const struct net_waiter 
     }
     const struct request_set *set = w->of;
     for (int i = 0; w->what == NET_ALL_OF && i < set->count && !found; i++)
-        found = schedule_of_request(request_from(set->handles[i]));
+        found = schedule_of_request(request_from_handle(set->handles[i]));
     return found;
 }
 
@@ -76,7 +76,7 @@ static void query_senders(const struct coll_request *r)
 
 /* Ends the job if another rank waits in a call that this rank has not made, while this rank waits in a
  * call that the other rank has not made. */
-static void check_crossed(const struct coll_request *r, struct query_state *q)
+static void check_deadlock(const struct coll_request *r, struct query_state *q)
 {
     struct comm *c = r->comm;
     if (!q->query.blocked || c->proc->threaded || c->remote || coll_get_tag_form(r->tag) >= COLL_FORMS ||
@@ -84,7 +84,7 @@ static void check_crossed(const struct coll_request *r, struct query_state *q)
         call_is_made(q->query.calls[coll_get_tag_form(r->tag)], r->tag) ||
         !is_awaited(r, c, q->source, r->tag))
         return;
-    mismatch_report_crossed(c, r->tag, comm_coll_envelope(c, q->source, q->tag));
+    mismatch_report_deadlock(c, r->tag, comm_coll_envelope(c, q->source, q->tag));
 }
 
 static void query_wait(void *arg, const struct net_waiter *w)
@@ -102,7 +102,7 @@ static void query_wait(void *arg, const struct net_waiter *w)
     if (now < q->next)
         return;
     q->next = now + (now - q->begun);
-    check_crossed(r, q);
+    check_deadlock(r, q);
     query_senders(r);
 }
 

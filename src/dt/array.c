@@ -61,7 +61,7 @@ static int array_add_slice(struct array *a, MPI_Count start, MPI_Count count)
 }
 
 /* Completes a dimension: extends the array to `size` indices of it. */
-static int array_close(struct array *a, MPI_Count size)
+static int array_end_dimension(struct array *a, MPI_Count size)
 {
     int rc = array_grow(a, size);
     if (!rc)
@@ -135,7 +135,7 @@ int dtype_subarray(int ndims, struct ivec sizes, struct ivec subsizes, struct iv
         int d = array_fast_dimension(i, ndims, order);
         rc = array_add_slice(&a, ivec_get(starts, d), ivec_get(subsizes, d));
         if (!rc)
-            rc = array_close(&a, ivec_get(sizes, d));
+            rc = array_end_dimension(&a, ivec_get(sizes, d));
     }
     const struct ivec lists[3] = {sizes, subsizes, starts};
     return array_finish(&a, rc, rc ? NULL : subarray_recipe(ndims, lists, order, old), out);
@@ -149,7 +149,7 @@ struct share {
     int mine;        /* coordinate of the process in this dimension */
 };
 
-static int check_share(int d, const struct darray *a)
+static int darray_check_dimension(int d, const struct darray *a)
 {
     MPI_Count size = ivec_get(a->gsizes, d);
     int how = a->distribs[d], arg = a->dargs[d], procs = a->psizes[d];
@@ -175,7 +175,7 @@ static int check_darray(const struct darray *a)
     int64_t procs = 1;
     int rc = check_order(a->ndims, a->order);
     for (int d = 0; !rc && d < a->ndims; d++) {
-        rc = check_share(d, a);
+        rc = darray_check_dimension(d, a);
         if (!rc && (!checked_mul(procs, a->psizes[d], &procs) || procs > a->size))
             rc = err_set(MPI_ERR_ARG, "the process grid has more than %d processes", a->size);
     }
@@ -187,7 +187,7 @@ static int check_darray(const struct darray *a)
     return rc;
 }
 
-static struct share compute_share(const struct darray *a, int d)
+static struct share darray_compute_share(const struct darray *a, int d)
 {
     struct share s = {.size = ivec_get(a->gsizes, d), .procs = a->psizes[d]};
     /* Ranks of the process grid are in row-major order for both orders of the array. */
@@ -252,9 +252,9 @@ static struct dt_recipe *darray_recipe(const struct darray *a, struct dtype *old
     recipe_integer(r, a->rank);
     recipe_integer(r, a->ndims);
     recipe_numbers(r, wide, a->gsizes, n);
-    recipe_numbers(r, false, ivec_int(a->distribs), n);
-    recipe_numbers(r, false, ivec_int(a->dargs), n);
-    recipe_numbers(r, false, ivec_int(a->psizes), n);
+    recipe_numbers(r, false, ivec_from_int(a->distribs), n);
+    recipe_numbers(r, false, ivec_from_int(a->dargs), n);
+    recipe_numbers(r, false, ivec_from_int(a->psizes), n);
     recipe_integer(r, a->order);
     recipe_type(r, old);
     return r;
@@ -269,10 +269,10 @@ int dtype_darray(const struct darray *d, struct dtype *old, struct dtype **out)
     if (rc)
         return rc;
     for (int i = 0; !rc && i < d->ndims; i++) {
-        struct share s = compute_share(d, array_fast_dimension(i, d->ndims, d->order));
+        struct share s = darray_compute_share(d, array_fast_dimension(i, d->ndims, d->order));
         rc = array_add_share(&a, &s);
         if (!rc)
-            rc = array_close(&a, s.size);
+            rc = array_end_dimension(&a, s.size);
     }
     return array_finish(&a, rc, rc ? NULL : darray_recipe(d, old), out);
 }

@@ -100,7 +100,7 @@ struct blocks {
 static int blocks_get_part(const struct blocks *b, MPI_Count i, struct dt_part *part)
 {
     MPI_Count n = b->blocklengths.p ? ivec_get(b->blocklengths, (size_t)i) : b->blocklength, offset;
-    struct dtype *type = b->types ? dtype_from(b->types[i]) : b->old;
+    struct dtype *type = b->types ? dtype_from_handle(b->types[i]) : b->old;
     if (n < 0)
         return report_negative_count("a block length", n);
     if (!type)
@@ -149,7 +149,7 @@ static struct dt_recipe *blocks_recipe(const struct blocks *b, int combiner, boo
             recipe_number(r, wide, d);
     }
     for (MPI_Count i = 0; i < types; i++)
-        recipe_type(r, b->types ? dtype_from(b->types[i]) : b->old);
+        recipe_type(r, b->types ? dtype_from_handle(b->types[i]) : b->old);
     return r;
 }
 

@@ -53,7 +53,7 @@ static inline struct dtype *dt_predefined(uint32_t handle)
 }
 
 /* Resolves a user's handle; NULL when it is not a datatype. */
-static inline struct dtype *dtype_from(MPI_Datatype handle)
+static inline struct dtype *dtype_from_handle(MPI_Datatype handle)
 {
     if (handle_is_predefined(handle))
         return dt_predefined((uint32_t)(uintptr_t)handle);

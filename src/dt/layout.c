@@ -66,7 +66,7 @@ static void loop_fill(struct dt_node *n, uint64_t count, int64_t stride, struct 
 }
 
 /* Returns a node for `count` repetitions of child; takes over the caller's reference to child. */
-static struct dt_node *node_loop(uint64_t count, int64_t stride, struct dt_node *child)
+static struct dt_node *node_new_loop(uint64_t count, int64_t stride, struct dt_node *child)
 {
     if (count == 1)
         return child;
@@ -143,7 +143,7 @@ static void collect_loop(struct collect *c, int64_t offset, uint64_t count, int6
         struct dt_node *made = share_previous_node(c, &loop);
         if (!made) {
             n->refs++;
-            made = node_loop(count, stride, n);
+            made = node_new_loop(count, stride, n);
         }
         if (made)
             collect_add(c, offset, made->size, made);
@@ -242,14 +242,14 @@ static struct dt_node *make_list_node(const struct collect *c, uint64_t size)
 }
 
 /* The simplest node that describes the pieces; NULL when memory is out. */
-static struct dt_node *collect_node(const struct collect *c)
+static struct dt_node *collect_make_node(const struct collect *c)
 {
     if (c->count == 1)
         return piece_node(&c->item[0]);
     struct survey s = collect_summarize_pieces(c);
     if (s.equal && s.steady) {
         struct dt_node *one = piece_node(&c->item[0]);
-        return one ? node_loop(c->count, s.step, one) : NULL;
+        return one ? node_new_loop(c->count, s.step, one) : NULL;
     }
     if (s.blocks)
         return s.equal ? make_index(c, s.size) : make_blocks(c, s.size);
@@ -271,10 +271,10 @@ static struct dt_node *layout_build(const struct dt_shape *shape, int64_t *offse
         else
             c.failed = true;
     }
-    struct dt_node *node = c.failed ? NULL : collect_node(&c);
+    struct dt_node *node = c.failed ? NULL : collect_make_node(&c);
     *offset = node ? c.item[0].offset : 0;
     collect_free(&c);
-    return node ? node_loop((uint64_t)shape->repeat, shape->stride, node) : NULL;
+    return node ? node_new_loop((uint64_t)shape->repeat, shape->stride, node) : NULL;
 }
 
 const struct dt_layout *dt_layout_of(struct dtype *t)

@@ -162,8 +162,8 @@ FORCE_INLINE void move_children(const struct dt_node *child, int64_t stride, uin
         move_child_range(child, mem, 0, size, buf, unpack);
 }
 
-FORCE_INLINE void range_loop(const struct dt_node *n, char *mem, uint64_t from, uint64_t to, char *buf,
-                             bool unpack)
+FORCE_INLINE void move_loop_range(const struct dt_node *n, char *mem, uint64_t from, uint64_t to, char *buf,
+                                  bool unpack)
 {
     const struct dt_node *child = n->loop.child;
     uint64_t size = child->size, whole = n->loop.count;
@@ -187,8 +187,8 @@ FORCE_INLINE void range_loop(const struct dt_node *n, char *mem, uint64_t from, 
         move_child_range(child, mem + (int64_t)whole * stride, 0, tail, buf + whole * size, unpack);
 }
 
-FORCE_INLINE void range_index(const struct dt_node *n, char *mem, uint64_t from, uint64_t to, char *buf,
-                              bool unpack)
+FORCE_INLINE void move_index_range(const struct dt_node *n, char *mem, uint64_t from, uint64_t to, char *buf,
+                                   bool unpack)
 {
     const int64_t *offset = n->index.offsets;
     uint64_t len = n->index.length, first = from / len, skip = from % len;
@@ -218,8 +218,8 @@ uint64_t dt_find_entry(const uint64_t *start, size_t stride, uint64_t count, uin
     return low;
 }
 
-FORCE_INLINE void range_blocks(const struct dt_node *n, char *mem, uint64_t from, uint64_t to, char *buf,
-                               bool unpack)
+FORCE_INLINE void move_blocks_range(const struct dt_node *n, char *mem, uint64_t from, uint64_t to, char *buf,
+                                    bool unpack)
 {
     const struct dt_block *e = n->blocks.entry;
     if (from == 0 && to == n->size) {
@@ -234,8 +234,8 @@ FORCE_INLINE void range_blocks(const struct dt_node *n, char *mem, uint64_t from
     }
 }
 
-FORCE_INLINE void range_list(const struct dt_node *n, char *mem, uint64_t from, uint64_t to, char *buf,
-                             bool unpack)
+FORCE_INLINE void move_list_range(const struct dt_node *n, char *mem, uint64_t from, uint64_t to, char *buf,
+                                  bool unpack)
 {
     const struct dt_child *e = n->list.entry;
     for (uint64_t i = dt_find_entry(&e->start, sizeof(*e), n->list.count, from); from < to; i++) {
@@ -254,16 +254,16 @@ FORCE_INLINE void move_packed_range(const struct dt_node *n, char *mem, uint64_t
         move_bytes(mem + from, buf, to - from, unpack);
         return;
     case NODE_LOOP:
-        range_loop(n, mem, from, to, buf, unpack);
+        move_loop_range(n, mem, from, to, buf, unpack);
         return;
     case NODE_INDEX:
-        range_index(n, mem, from, to, buf, unpack);
+        move_index_range(n, mem, from, to, buf, unpack);
         return;
     case NODE_BLOCKS:
-        range_blocks(n, mem, from, to, buf, unpack);
+        move_blocks_range(n, mem, from, to, buf, unpack);
         return;
     case NODE_LIST:
-        range_list(n, mem, from, to, buf, unpack);
+        move_list_range(n, mem, from, to, buf, unpack);
         return;
     }
 }

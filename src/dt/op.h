@@ -30,7 +30,7 @@ static inline struct op *op_predefined(uint32_t handle)
 /* The name of a predefined operator, such as "MPI_SUM"; "user-defined" for any other handle value. */
 const char *op_name(uint32_t handle);
 
-static inline struct op *op_from(MPI_Op handle)
+static inline struct op *op_from_handle(MPI_Op handle)
 {
     if (handle_is_predefined(handle))
         return op_predefined((uint32_t)(uintptr_t)handle);

@@ -29,7 +29,7 @@ static const char *number_type_name(const struct dtype *t)
 }
 
 /* Finds the kernel's name; false: there is no kernel for this operator and type. */
-static bool find_name(const struct op *op, const struct dtype *t, char *name, size_t room)
+static bool op_find_kernel_name(const struct op *op, const struct dtype *t, char *name, size_t room)
 {
     const char *first, *second = "";
     if (!op->handle || !t->obj.predefined || op->code >= COUNT_OF(op_names))
@@ -57,8 +57,8 @@ static int apply_by_kernel(const struct op *op, const void *left, const void *ri
                            MPI_Count count, const struct dtype *t)
 {
     char name[32];
-    if (!find_name(op, t, name, sizeof(name)) || !is_gpu_accessible(left) || !is_gpu_accessible(right) ||
-        !is_gpu_accessible(out))
+    if (!op_find_kernel_name(op, t, name, sizeof(name)) || !is_gpu_accessible(left) ||
+        !is_gpu_accessible(right) || !is_gpu_accessible(out))
         return ERR_AGAIN;
     return gpu_reduce(name, left, right, out, (size_t)count, t->align);
 }
@@ -82,7 +82,7 @@ static int apply_to_copies(const struct op *op, const void *left, const void *ri
 bool op_has_kernel(const struct op *op, const struct dtype *t)
 {
     char name[32];
-    return find_name(op, t, name, sizeof(name));
+    return op_find_kernel_name(op, t, name, sizeof(name));
 }
 
 int op_apply3_on_device(const struct op *op, const void *left, const void *right, void *out, MPI_Count count,

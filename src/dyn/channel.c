@@ -102,7 +102,7 @@ void channel_init_from_handshake(struct channel *c, struct proc *p, int fd, bool
     memcpy(c->session, h->session, sizeof(c->session));
 }
 
-void channel_send_at_once(int fd)
+void channel_disable_nagle(int fd)
 {
     /* fails without effect on other sockets */
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));

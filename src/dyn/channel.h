@@ -34,7 +34,7 @@ int channel_wait(struct proc *p, int fd, short events, uint64_t deadline);
 
 /* Disables Nagle's algorithm: messages are written in parts, and TCP would delay the second part until the
  * first is acknowledged (40 ms). Not called for a user's socket (MPI_Comm_join). */
-void channel_send_at_once(int fd);
+void channel_disable_nagle(int fd);
 
 /* Creates a channel from a connected, nonblocking socket whose handshake is complete. */
 void channel_init_from_handshake(struct channel *c, struct proc *p, int fd, bool own_fd,

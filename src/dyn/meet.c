@@ -25,7 +25,7 @@
 static struct coll_side make_bytes_side(const void *data, size_t len)
 {
     return (struct coll_side){
-        .buf = (void *)(uintptr_t)data, .count = (MPI_Count)len, .type = dtype_from(MPI_BYTE)};
+        .buf = (void *)(uintptr_t)data, .count = (MPI_Count)len, .type = dtype_from_handle(MPI_BYTE)};
 }
 
 int broadcast_bytes(struct comm *comm, int root, void *data, size_t len)
@@ -168,7 +168,7 @@ static int meet_check_reachable(struct comm *comm, int root, struct channel *c, 
 
 static int build_connected_comm(struct creation *c)
 {
-    return creation_make(c, group_retain(c->agree.round.gang.members), group_retain(c->group));
+    return creation_build_comm(c, group_retain(c->agree.round.gang.members), group_retain(c->group));
 }
 
 /* Called at the root: waits until the agreement is complete. If the channel closes before, the agreement

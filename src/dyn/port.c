@@ -168,7 +168,7 @@ static struct acceptor_caller *caller_admit(void *ctx, int fd)
         return NULL;
     c->port = ctx;
     c->fd = fd;
-    channel_send_at_once(fd);
+    channel_disable_nagle(fd);
     list_init(&c->proved);
     if (handshake_begin(&c->handshake, true, c->port->key) == 0)
         return &c->in;

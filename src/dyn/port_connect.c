@@ -84,7 +84,7 @@ static void line_connect(struct connector *c, struct line *l)
 {
     l->fd = socket(l->address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (l->fd >= 0)
-        channel_send_at_once(l->fd);
+        channel_disable_nagle(l->fd);
     if (l->fd < 0)
         line_failed(c, l, errno);
     else if (connect(l->fd, &l->address.any, l->len) == 0)

@@ -193,7 +193,7 @@ int spawn_programs(struct comm *comm, int root, int root_error, const struct spa
 
 /* ---- the children ---- */
 
-int spawn_meet_parents(struct proc *p)
+int spawn_connect_to_parents(struct proc *p)
 {
     static const struct meet_kind kind = {.how = "parents of"};
     if (!p->boot->parent || p->parent)

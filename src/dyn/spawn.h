@@ -24,7 +24,7 @@ int spawn_programs(struct comm *comm, int root, int root_error, const struct spa
                    struct comm **out, int *errcodes);
 
 /* Called in MPI_Init: a spawned job connects to its parents. The result is p->parent. */
-int spawn_meet_parents(struct proc *p);
+int spawn_connect_to_parents(struct proc *p);
 
 /* Evaluates the info key soft, such as "1,4:10:2,16": the largest listed number that is at most `most`; 0
  * if there is none; -1 for a malformed list. */

@@ -85,14 +85,14 @@ const uint64_t *agree_get_result(const struct agree *a)
     return agree_result_words((struct agree *)(uintptr_t)a);
 }
 
-bool agree_is_gone(const struct agree *a, uint32_t rank)
+bool agree_is_named_dead(const struct agree *a, uint32_t rank)
 {
     return set_contains(GONE((struct agree *)(uintptr_t)a), rank);
 }
 
 /* ---- the tree: places among the living members ---- */
 
-static uint32_t rank_place(struct agree *a, uint32_t rank)
+static uint32_t agree_place_of_rank(struct agree *a, uint32_t rank)
 {
     uint32_t place = 0;
     for (uint32_t i = 0; i < rank; i++)
@@ -100,7 +100,7 @@ static uint32_t rank_place(struct agree *a, uint32_t rank)
     return place;
 }
 
-static uint32_t place_rank(struct agree *a, uint32_t place)
+static uint32_t agree_rank_of_place(struct agree *a, uint32_t place)
 {
     for (uint32_t i = 0; i < a->n; i++)
         if (!set_contains(DEAD(a), i) && place-- == 0)
@@ -152,7 +152,7 @@ static void agree_send_state(struct agree *a, const struct agree_out *out, uint3
 static void agree_notify_children(struct agree *a, const struct agree_out *out, uint32_t place)
 {
     for (uint32_t bit = 1; bit < subtree_size(place, a->n) && bit < a->n; bit *= 2) {
-        uint32_t child = place_rank(a, place + bit);
+        uint32_t child = agree_rank_of_place(a, place + bit);
         if (child == a->n)
             break;
         agree_send_state(a, out, child);
@@ -190,7 +190,7 @@ static void try_to_decide(struct agree *a)
 /* Sends all messages and makes all decisions that are possible without further input. */
 static void agree_advance(struct agree *a, const struct agree_out *out)
 {
-    const uint32_t place = rank_place(a, a->me);
+    const uint32_t place = agree_place_of_rank(a, a->me);
     if (a->epoch == a->me)
         try_to_decide(a);
     if (a->decided && a->decided_epoch == a->epoch) {
@@ -200,7 +200,7 @@ static void agree_advance(struct agree *a, const struct agree_out *out)
     }
     if (a->epoch == a->me)
         return;
-    const uint32_t parent = place_rank(a, place & (place - 1));
+    const uint32_t parent = agree_rank_of_place(a, place & (place - 1));
     if (a->sent_to == parent && !a->dirty)
         return;
     const bool decision = a->decided || a->has_received_decision;

@@ -73,7 +73,7 @@ void agree_end_without_result(struct agree *a, const struct agree_out *out);
 
 /* The agreed words; valid once decided. */
 const uint64_t *agree_get_result(const struct agree *a);
-bool agree_is_gone(const struct agree *a, uint32_t rank);
+bool agree_is_named_dead(const struct agree *a, uint32_t rank);
 
 /* Retention of decided agreements for members that have not received the decision: in addition to its words,
  * each process contributes the number of the first agreement on the communicator that it has not decided; the

@@ -28,7 +28,7 @@ struct ft_request {
     MPI_Comm *handle;      /* shrink: the user's handle, or NULL */
     struct comm *made;     /* shrink: the new communicator */
     bool single;           /* shrink: this request has set proc.context_busy */
-    bool scraped;          /* shrink: the last round offered all ids, including retired ones */
+    bool offered_retired;  /* shrink: the last round offered all ids, including retired ones */
     struct net_hook again; /* shrink: hook that begins the next round */
 };
 
@@ -68,7 +68,7 @@ static void complete_agreement(struct ft_round *round, void *arg)
     int error = 0;
     *r->flag = (int)(uint32_t)words[0];
     for (uint32_t i = 0; i < round->members.n; i++)
-        if (agree_is_gone(round->agree, i) && !set_has_bit(words + 1, i))
+        if (agree_is_named_dead(round->agree, i) && !set_has_bit(words + 1, i))
             error = err_set(MPIX_ERR_PROC_FAILED,
                             "a process of %s has died, and not all other members have acknowledged it with "
                             "MPIX_Comm_ack_failed",
@@ -132,8 +132,8 @@ static int shrink_begin(struct ft_request *r);
 
 /* Creates the group of the ranks of one side that the agreement does not report dead. Also records the
  * reported deaths at this process: the launcher may not have reported all of them yet. */
-static int group_living(struct comm *c, const struct group *side, const struct ft_round *round,
-                        struct group **out)
+static int group_create_living(struct comm *c, const struct group *side, const struct ft_round *round,
+                               struct group **out)
 {
     uint32_t *numbers = malloc(((size_t)side->size + 1) * sizeof(*numbers));
     int n = 0;
@@ -143,23 +143,23 @@ static int group_living(struct comm *c, const struct group *side, const struct f
         uint32_t number = group_job_rank(side, i), at = 0;
         while (round->members.numbers[at] != number)
             at++;
-        if (!agree_is_gone(round->agree, at))
+        if (!agree_is_named_dead(round->agree, at))
             numbers[n++] = number;
         else if (!net_is_lost(c->proc->net, number))
-            net_lost_check_peer(c->proc->net, number);
+            net_lost_give_up_peer(c->proc->net, number);
     }
     int rc = group_from_table(c->proc->rank, numbers, n, out);
     free(numbers);
     return rc;
 }
 
-static int ft_request_make(struct ft_request *r, const struct ft_round *round, const uint32_t ids[2])
+static int shrink_build_comm(struct ft_request *r, const struct ft_round *round, const uint32_t ids[2])
 {
     struct comm *c = r->comm;
     struct group *group = NULL, *remote = NULL;
-    int rc = group_living(c, c->group, round, &group);
+    int rc = group_create_living(c, c->group, round, &group);
     if (!rc && c->remote)
-        rc = group_living(c, c->remote, round, &remote);
+        rc = group_create_living(c, c->remote, round, &remote);
     if (rc) {
         group_release(group);
         return rc;
@@ -203,10 +203,10 @@ static void schedule_shrink_retry(struct ft_request *r)
  * created at a process, or retired ids must be freed first. */
 static int restart_shrink(struct ft_request *r, bool offered)
 {
-    if (offered && r->scraped)
+    if (offered && r->offered_retired)
         return err_set(MPI_ERR_OTHER, "more than %d communicators exist at once; free some",
                        64 * CONTEXT_SINGLE_WORDS);
-    r->scraped = offered;
+    r->offered_retired = offered;
     schedule_shrink_retry(r);
     return MPI_SUCCESS;
 }
@@ -224,8 +224,8 @@ static void complete_shrink(struct ft_round *round, void *arg)
     if (context_pick_ids(words, 0, CONTEXT_SINGLE_WORDS, 0, wanted, ids)) {
         context_add_epoch(ids, wanted, words[SHRINK_EPOCH]);
         for (int i = 0; i < wanted; i++)
-            context_id_take(p, ids[i]);
-        error = ft_request_make(r, round, ids);
+            context_id_reserve(p, ids[i]);
+        error = shrink_build_comm(r, round, ids);
     } else {
         error = restart_shrink(r, words[SHRINK_OFFERED]);
         if (!error)
@@ -238,7 +238,7 @@ static int shrink_begin(struct ft_request *r)
 {
     struct proc *p = r->comm->proc;
     uint64_t words[SHRINK_WORDS] = {0};
-    contexts_return(p, r->scraped);
+    context_free_retired_ids(p, r->offered_retired);
     if (!p->context_busy) {
         r->single = p->context_busy = true;
         memcpy(words, p->context_mask, CONTEXT_SINGLE_WORDS * sizeof(*words));
@@ -293,9 +293,9 @@ static void ft_frame_arrived(void *arg, struct peer *from, const struct frame_he
     if (h->flags == FT_REVOKE)
         ft_revoke_arrived(p, comm_of_context(p, h->context), h->context, from->rank);
     else if (h->flags == FT_LEFT)
-        ft_round_left(p, h->context);
+        ft_round_handle_departure(p, h->context);
     else if (h->flags == FT_ASK)
-        ft_round_asked(p, from->rank);
+        ft_round_add_departure_request(p, from->rank);
     else
         ft_round_arrived(p, from, h, payload, len);
 }
@@ -312,7 +312,7 @@ static void reply_after_finalize(void *arg, struct peer *from, const struct fram
     if (is_agreement)
         memcpy(&m, payload, sizeof(m));
     if (h->flags == FT_ASK || (is_agreement && m.kind == AGREE_UP && !m.decided))
-        ft_reply_left(arg, from->rank, h->context);
+        ft_reply_departed(arg, from->rank, h->context);
 }
 
 static void on_member_died(struct proc *p, uint32_t number)
@@ -333,7 +333,7 @@ static int ft_quiesce(struct proc *p)
     return rc == MPIX_ERR_PROC_FAILED ? MPI_SUCCESS : rc;
 }
 
-static int ft_retry_creation(struct comm *c)
+static int ft_barrier_of_living(struct comm *c)
 {
     int flag = 1;
     return ft_agree(c, &flag);
@@ -344,7 +344,7 @@ static void ft_close_proc(struct proc *p)
     struct ft *ft = p->ft;
     p2p_set_layer_handler(p->p2p, P2P_FRAME_FAULT, p->net->lost ? reply_after_finalize : NULL, p);
     for (uint32_t i = 0; i < ft->naskers; i++)
-        ft_reply_left(p, ft->askers[i], p->world->context);
+        ft_reply_departed(p, ft->askers[i], p->world->context);
     list_foreach_safe(pos, after, &ft->rounds) ft_round_free(list_entry(pos, struct ft_round, link));
     list_foreach_safe(pos, after, &ft->early)
     {
@@ -370,9 +370,9 @@ int ft_open(struct proc *p)
     list_init(&ft->early);
     p->member_died = on_member_died;
     p->comm_created = on_comm_created;
-    p->agreed_comm_freed = ft_round_leave;
+    p->agreed_comm_freed = ft_round_begin_farewell;
     p->ft_closing = ft_close_proc;
-    p->living_members_barrier = ft_retry_creation;
+    p->living_members_barrier = ft_barrier_of_living;
     if (p->net->lost)
         p->quiesce = ft_quiesce;
     p2p_set_layer_handler(p->p2p, P2P_FRAME_FAULT, ft_frame_arrived, p);

@@ -53,7 +53,7 @@ static bool is_member(const struct comm *c, uint32_t number)
 }
 
 /* Removes revocations of communicators that this process has freed since. */
-static void revoke_remove_departed(struct proc *p)
+static void revoke_forget_retired(struct proc *p)
 {
     struct ft *ft = p->ft;
     uint32_t n = 0;
@@ -76,7 +76,7 @@ void ft_revoke_arrived(struct proc *p, struct comm *c, uint32_t context, uint32_
     }
     if (context_is_retired(p, context))
         return;
-    revoke_remove_departed(p);
+    revoke_forget_retired(p);
     uint32_t *grown = realloc(ft->revoked, 2 * (ft->nrevoked + 1) * sizeof(*grown));
     CHECK_MEMORY(grown != NULL, "the revocation of a communicator");
     ft->revoked = grown;

@@ -141,7 +141,7 @@ static uint32_t first_undecided_agreement(const struct ft *ft, const struct comm
     return first;
 }
 
-static void round_check_deaths(struct ft_round *r)
+static void round_report_decision(struct ft_round *r)
 {
     if (r->is_reported || !r->agree->decided || !r->agree->begun)
         return;
@@ -153,7 +153,7 @@ static void round_check_deaths(struct ft_round *r)
 
 /* Called after an event. If this process has just become the root of the agreement of MPI_Finalize,
  * requests FT_LEFT from members that have left. led: this process was the root before the event. */
-static void round_ask_members(struct ft_round *r, bool led)
+static void round_request_departure_replies(struct ft_round *r, bool led)
 {
     struct proc *p = r->proc;
     struct frame_header h = {.kind = P2P_FRAME_FAULT, .flags = FT_ASK, .context = r->context};
@@ -173,8 +173,8 @@ static void round_receive(struct ft_round *r, uint32_t from, const void *payload
           "fault-tolerance calls in the same order");
     const bool led = r->agree->epoch == r->agree->me;
     agree_receive(r->agree, from, payload, &out);
-    round_ask_members(r, led);
-    round_check_deaths(r);
+    round_request_departure_replies(r, led);
+    round_report_decision(r);
 }
 
 void ft_round_free(struct ft_round *r)
@@ -303,7 +303,7 @@ static void round_start(struct ft_round *r, const uint64_t *words)
     round_report_dead(r);
     agree_begin(r->agree, words, &out);
     round_receive_early(p->ft, r);
-    round_check_deaths(r);
+    round_report_decision(r);
     ft_leave(p);
 }
 
@@ -324,7 +324,8 @@ int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords, uint3
     r->number = c->agreements++;
     r->over = over;
     r->arg = arg;
-    c->messages_may_follow = true; /* messages of this agreement may arrive after the communicator is freed */
+    c->messages_may_arrive_later =
+        true; /* messages of this agreement may arrive after the communicator is freed */
     round_start(r, all);
     free(all);
     return MPI_SUCCESS;
@@ -332,14 +333,14 @@ int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords, uint3
 
 /* ---- farewell ---- */
 
-static void round_check_departed(struct ft_round *r, void *arg)
+static void on_farewell_decided(struct ft_round *r, void *arg)
 {
     (void)arg;
     round_mark_freed(r->proc->ft, r->context);
 }
 
 /* Ends farewells that wait for disconnected processes of other jobs, whose deaths are not reported. */
-static void round_check_progress(struct ft *ft)
+static void round_check_farewells(struct ft *ft)
 {
     list_foreach(pos, &ft->rounds)
     {
@@ -347,11 +348,11 @@ static void round_check_progress(struct ft *ft)
         if (r->number != FT_FAREWELL || r->is_reported)
             continue;
         round_report_dead(r);
-        round_check_deaths(r);
+        round_report_decision(r);
     }
 }
 
-void ft_round_leave(struct comm *c)
+void ft_round_begin_farewell(struct comm *c)
 {
     const uint64_t nothing = 0;
     struct proc *p = c->proc;
@@ -365,14 +366,14 @@ void ft_round_leave(struct comm *c)
     struct ft_round *r = round_new(c, 1, 0);
     CHECK_MEMORY(r != NULL, "the end of a communicator");
     r->number = FT_FAREWELL;
-    r->over = round_check_departed;
+    r->over = on_farewell_decided;
     ft_enter(p->ft);
-    round_check_progress(p->ft);
+    round_check_farewells(p->ft);
     round_start(r, &nothing);
     ft_leave(p);
 }
 
-void ft_round_left(struct proc *p, uint32_t context)
+void ft_round_handle_departure(struct proc *p, uint32_t context)
 {
     struct ft *ft = p->ft;
     ft_enter(ft);
@@ -383,13 +384,13 @@ void ft_round_left(struct proc *p, uint32_t context)
         if (r && !r->is_reported) {
             struct agree_out out = make_agree_output(r);
             agree_end_without_result(r->agree, &out);
-            round_check_deaths(r);
+            round_report_decision(r);
         }
     }
     ft_leave(p);
 }
 
-void ft_round_asked(struct proc *p, uint32_t number)
+void ft_round_add_departure_request(struct proc *p, uint32_t number)
 {
     struct ft *ft = p->ft;
     uint32_t *grown = realloc(ft->askers, (ft->naskers + 1) * sizeof(*grown));
@@ -402,7 +403,7 @@ void ft_round_asked(struct proc *p, uint32_t number)
 
 /* Replies FT_LEFT to a late message: this process has freed the agreements of the communicator, since all
  * members have left it or have called MPI_Finalize. */
-void ft_reply_left(struct proc *p, uint32_t number, uint32_t context)
+void ft_reply_departed(struct proc *p, uint32_t number, uint32_t context)
 {
     struct frame_header h = {.kind = P2P_FRAME_FAULT, .flags = FT_LEFT, .context = context};
     ft_send(p, number, &h, NULL, 0);
@@ -423,7 +424,7 @@ void ft_round_arrived(struct proc *p, struct peer *peer, const struct frame_head
     }
     if (!c && context_is_retired(p, h->context)) {
         if (number == FT_FAREWELL)
-            ft_reply_left(p, peer->rank, h->context);
+            ft_reply_departed(p, peer->rank, h->context);
         return;
     }
     if (c && number < c->agreements)
@@ -447,8 +448,8 @@ void ft_round_died(struct proc *p, uint32_t number)
             if (r->members.numbers[i] == number) {
                 const bool led = r->agree->epoch == r->agree->me;
                 agree_member_died(r->agree, i, &out);
-                round_ask_members(r, led);
-                round_check_deaths(r);
+                round_request_departure_replies(r, led);
+                round_report_decision(r);
                 break;
             }
     }

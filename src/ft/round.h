@@ -69,15 +69,15 @@ int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords, uint3
  * that may not have received them, until all living members have freed the communicator. Members determine
  * this by one more agreement, the farewell, for which no process waits. A process that receives a message
  * about an agreement that it has freed replies that all members have left (FT_LEFT). */
-void ft_round_leave(struct comm *c);
+void ft_round_begin_farewell(struct comm *c);
 /* Handles FT_LEFT. All members have left the communicator: its agreements are freed. Or, for
  * MPI_COMM_WORLD, all living members have called MPI_Finalize: its last agreement ends. */
-void ft_round_left(struct proc *p, uint32_t context);
+void ft_round_handle_departure(struct proc *p, uint32_t context);
 
 /* Handles FT_ASK: after deaths a process became the root of the agreement of MPI_Finalize and requests
  * FT_LEFT from processes that have left the agreement, since they do not contribute again. */
-void ft_round_asked(struct proc *p, uint32_t number);
-void ft_reply_left(struct proc *p, uint32_t number, uint32_t context);
+void ft_round_add_departure_request(struct proc *p, uint32_t number);
+void ft_reply_departed(struct proc *p, uint32_t number, uint32_t context);
 void ft_round_arrived(struct proc *p, struct peer *peer, const struct frame_header *h, const void *payload,
                       size_t len);
 void ft_round_died(struct proc *p, uint32_t number);

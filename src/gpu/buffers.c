@@ -40,7 +40,7 @@ static void free_buffer(struct gpu_buffers *b, const struct gpu_ops *ops, struct
     *buffer = b->entries[--b->count];
 }
 
-static bool has_room(struct gpu_buffers *b)
+static bool gpu_buffers_reserve_entry(struct gpu_buffers *b)
 {
     if (b->count == b->room) {
         const size_t room = b->room ? 2 * b->room : 16;
@@ -55,7 +55,7 @@ static bool has_room(struct gpu_buffers *b)
 
 static void *allocate_buffer(struct gpu_buffers *b, const struct gpu_ops *ops, size_t size)
 {
-    if (!has_room(b))
+    if (!gpu_buffers_reserve_entry(b))
         return NULL;
     void *const pinned = ops->alloc_pinned(size);
     void *const memory = pinned ? pinned : malloc(size);

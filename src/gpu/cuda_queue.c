@@ -17,7 +17,7 @@ static bool has_marker(const struct cuda_queue *q)
  * may have destroyed or reset the context, and another context may have the same address. The driver does
  * not report that: cuCtxPushCurrent succeeds for a primary context that was reset, and a call with an old
  * stream or event may crash (driver 580). */
-static bool check_usable(struct cuda_queue *q)
+static bool cuda_queue_check_usable(struct cuda_queue *q)
 {
     if (q->context && q->marker && !has_marker(q))
         q->context = NULL;
@@ -27,7 +27,7 @@ static bool check_usable(struct cuda_queue *q)
 static struct cuda_queue *find_queue(cuda_context context)
 {
     for (int i = 0; i < cuda.queue_count; i++)
-        if (cuda.queues[i].context == context && check_usable(&cuda.queues[i]))
+        if (cuda.queues[i].context == context && cuda_queue_check_usable(&cuda.queues[i]))
             return &cuda.queues[i];
     return NULL;
 }
@@ -69,7 +69,7 @@ static struct cuda_queue *add_queue(cuda_context context, int retained_device)
 struct cuda_queue *cuda_get_primary_queue(int device)
 {
     for (int i = 0; i < cuda.queue_count; i++)
-        if (cuda.queues[i].device == device && check_usable(&cuda.queues[i]))
+        if (cuda.queues[i].device == device && cuda_queue_check_usable(&cuda.queues[i]))
             return &cuda.queues[i];
     unsigned flags;
     int active = 0;
@@ -105,7 +105,7 @@ struct cuda_queue *cuda_get_any_queue(void)
 {
     cuda_device current = 0;
     for (int i = 0; i < cuda.queue_count; i++)
-        if (check_usable(&cuda.queues[i]))
+        if (cuda_queue_check_usable(&cuda.queues[i]))
             return &cuda.queues[i];
     if (cuda.call.context_device(&current) != CUDA_OK) /* this thread has no context */
         current = 0;

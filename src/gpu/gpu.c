@@ -75,7 +75,7 @@ static const struct gpu_ops *get_active_ops(void)
 static bool gpu_activate(bool required)
 {
     for (int turn = 0; turn < 8; turn++) {
-        void *const *end = required ? &never : library_watch_end();
+        void *const *end = required ? &never : library_watch_get_list_end();
         if (gpu_cuda_ops.open(required, &gpu.reason)) {
             gpu.reason = "";
             if (gpu.on_activate)
@@ -351,7 +351,7 @@ int gpu_synchronize_copies(const void *address)
     if (__atomic_load_n(ordered, __ATOMIC_RELAXED) == range.id)
         return 0;
     bool lasts;
-    const int rc = ops->order_copies(range.start, &lasts);
+    const int rc = ops->synchronize_copies(range.start, &lasts);
     if (rc == 0 && lasts)
         __atomic_store_n(ordered, range.id, __ATOMIC_RELAXED);
     return rc;
@@ -363,7 +363,7 @@ bool gpu_find_current(char pci[16])
     return ops && ops->find_current(pci);
 }
 
-bool gpu_takes_turns(void)
+bool gpu_serializes_kernels(void)
 {
     /* -1: not queried yet; the value cannot change after the first context is created */
     static int takes_turns = -1;

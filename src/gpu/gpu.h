@@ -158,7 +158,7 @@ bool gpu_find_current(char pci[16]);
 
 /* False if kernels of several processes run at the same time on the GPUs of this node (CUDA's MPS):
  * otherwise two processes that use the compute engine of a GPU in turns wait 140 us for each turn. */
-bool gpu_takes_turns(void);
+bool gpu_serializes_kernels(void);
 
 /* Properties of a GPU that `fishplate info` prints. */
 struct gpu_device {

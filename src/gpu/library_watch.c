@@ -45,7 +45,7 @@ static const struct link_map *pin_library(const char *name)
     return map;
 }
 
-void *const *library_watch_end(void)
+void *const *library_watch_get_list_end(void)
 {
     struct last_library last = {.first = pin_library("")};
     if (!last.first)

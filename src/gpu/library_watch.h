@@ -8,6 +8,6 @@
 /* The `next` member of the last library in the dynamic linker's list: it is NULL until another library is
  * loaded. That last library stays loaded from now on, so that the member may be read at any time. NULL if
  * the dynamic linker offers no list. */
-void *const *library_watch_end(void);
+void *const *library_watch_get_list_end(void);
 
 #endif

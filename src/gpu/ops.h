@@ -30,8 +30,8 @@ struct gpu_ops {
     int (*map_export)(const struct gpu_export *exported, void **out);
     void (*unmap_export)(const struct gpu_export *exported, void *address);
     int (*open_dmabuf)(uintptr_t start, size_t size, int *fd); /* ERR_AGAIN: no dma-buf support */
-    int (*order_copies)(uintptr_t address,
-                        bool *lasts); /* see gpu_synchronize_copies; *lasts: no need to call again */
+    int (*synchronize_copies)(uintptr_t address,
+                              bool *lasts); /* see gpu_synchronize_copies; *lasts: no need to call again */
     /* Runs kernel `name` in the context of `memory` and waits for it. ERR_AGAIN: there is no kernel of that
      * name. */
     int (*run_kernel)(const char *name, const void *memory, void **arguments, uint64_t blocks,

@@ -158,7 +158,7 @@ int access_close(struct access *a, int rc, MPI_Count *bytes)
 void access_memory(const struct access *a, struct dt_cursor *c)
 {
     if (a->converted)
-        dt_cursor_init(c, dtype_from(MPI_BYTE), (MPI_Count)a->length, a->converted);
+        dt_cursor_init(c, dtype_from_handle(MPI_BYTE), (MPI_Count)a->length, a->converted);
     else
         dt_cursor_init(c, a->type, a->count, a->buf);
 }

@@ -45,9 +45,9 @@ int agree_decode(int64_t code, const struct comm *c, const char *name)
 
 void agree_args_max(struct coll_args *a, struct comm *c, int64_t *values, int n)
 {
-    struct dtype *type = dtype_from(MPI_INT64_T);
+    struct dtype *type = dtype_from_handle(MPI_INT64_T);
     *a = (struct coll_args){
-        .kind = COLL_ALLREDUCE, .name = "MPI_File operation", .comm = c, .op = op_from(MPI_MAX)};
+        .kind = COLL_ALLREDUCE, .name = "MPI_File operation", .comm = c, .op = op_from_handle(MPI_MAX)};
     a->in_place = true;
     a->send = (struct coll_side){.count = n, .type = type};
     a->recv = (struct coll_side){.buf = values, .count = n, .type = type};
@@ -55,7 +55,7 @@ void agree_args_max(struct coll_args *a, struct comm *c, int64_t *values, int n)
 
 void agree_args_gather(struct coll_args *a, struct comm *c, const int64_t *mine, int64_t *all, int n)
 {
-    struct dtype *type = dtype_from(MPI_INT64_T);
+    struct dtype *type = dtype_from_handle(MPI_INT64_T);
     *a = (struct coll_args){.kind = COLL_ALLGATHER, .name = "MPI_File operation", .comm = c};
     a->send = (struct coll_side){.buf = (void *)(uintptr_t)mine, .count = n, .type = type};
     a->recv = (struct coll_side){.buf = all, .count = n, .type = type};
@@ -95,7 +95,7 @@ int agree_check_equal(struct comm *c, const char *name, const char *what, const 
 int agree_bcast(struct comm *c, void *data, size_t len)
 {
     struct coll_args a = {.kind = COLL_BCAST, .name = "MPI_File operation", .comm = c, .root = 0};
-    a.recv = (struct coll_side){.buf = data, .count = (MPI_Count)len, .type = dtype_from(MPI_BYTE)};
+    a.recv = (struct coll_side){.buf = data, .count = (MPI_Count)len, .type = dtype_from_handle(MPI_BYTE)};
     return agree_run_collective(&a, "MPI_File operation");
 }
 

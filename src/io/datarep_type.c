@@ -21,7 +21,7 @@ static int make_basic_type(const struct datarep *rep, struct dtype *t, struct dt
         *out = t;
         return 0;
     }
-    return dtype_contiguous(size, dtype_from(MPI_BYTE), true, out);
+    return dtype_contiguous(size, dtype_from_handle(MPI_BYTE), true, out);
 }
 
 /* Integer arguments of a type's constructor: int, or MPI_Count of a large-count function (`wide`). */
@@ -37,14 +37,14 @@ static MPI_Count numbers_get(struct numbers x, MPI_Count i)
 
 static struct ivec numbers_list(struct numbers x, MPI_Count from)
 {
-    return x.wide ? ivec_wide(x.r->large + from) : ivec_int(x.r->integer + from);
+    return x.wide ? ivec_from_int64(x.r->large + from) : ivec_from_int(x.r->integer + from);
 }
 
 /* Returns the constructor's byte displacements: r->address, or for a large-count function the counts from
  * index `from` on. */
 static struct ivec numbers_displacements(struct numbers x, MPI_Count from)
 {
-    return x.wide ? ivec_wide(x.r->large + from) : ivec_wide(x.r->address);
+    return x.wide ? ivec_from_int64(x.r->large + from) : ivec_from_int64(x.r->address);
 }
 
 static int remake_array(struct numbers x, struct dtype *old, struct dtype **out)

@@ -68,7 +68,7 @@ void exchange_send(struct exchange *x, struct flight *f, int rank, enum exchange
     struct peer *peer;
     int rc = comm_get_peer(c, rank, &peer);
     if (!rc)
-        rc = p2p_isend(c->proc->p2p, data, (MPI_Count)len, dtype_from(MPI_BYTE), peer,
+        rc = p2p_isend(c->proc->p2p, data, (MPI_Count)len, dtype_from_handle(MPI_BYTE), peer,
                        comm_envelope(c, c->rank, x->op->tag | (int)kind), SEND_STANDARD, &m);
     exchange_watch_request(x, f, rc, m);
 }
@@ -78,7 +78,7 @@ void exchange_receive(struct exchange *x, struct flight *f, int rank, enum excha
 {
     struct comm *c = x->file->comm;
     struct request *m = NULL;
-    const int rc = p2p_irecv(c->proc->p2p, data, (MPI_Count)room, dtype_from(MPI_BYTE),
+    const int rc = p2p_irecv(c->proc->p2p, data, (MPI_Count)room, dtype_from_handle(MPI_BYTE),
                              comm_envelope(c, rank, x->op->tag | (int)kind), &m);
     exchange_watch_request(x, f, rc, m);
 }
@@ -223,7 +223,7 @@ static bool exchange_advance_server(struct exchange *x)
         moved = true;
     }
     if (x->done < x->answered && done->bodies.pending == 0 && !done->draining && !moved) {
-        server_move(x, done);
+        server_access_window(x, done);
         x->done++;
         moved = true;
     }

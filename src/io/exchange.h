@@ -111,7 +111,7 @@ void part_free(struct part *p);
 
 void server_receive_heads(struct exchange *x, struct server *s, int round);
 void server_receive_bodies(struct exchange *x, struct server *s);
-void server_move(struct exchange *x, struct server *s);
+void server_access_window(struct exchange *x, struct server *s);
 void server_finish(struct exchange *x, struct server *s);
 
 #endif

@@ -75,7 +75,8 @@ static void client_send_part(struct exchange *x, struct client *c, int rank, str
         seek_user_memory(x, p, &memory);
         dt_cursor_pack(&memory, p->data, (size_t)p->head.bytes);
     }
-    if (rank == x->file->comm->rank) { /* server_move uses this part directly and decrements `pending` */
+    if (rank ==
+        x->file->comm->rank) { /* server_access_window uses this part directly and decrements `pending` */
         f->pending++;
         return;
     }

@@ -233,7 +233,7 @@ static void read_window(struct exchange *x, struct server *s)
     }
 }
 
-void server_move(struct exchange *x, struct server *s)
+void server_access_window(struct exchange *x, struct server *s)
 {
     const int me = x->file->comm->rank;
     if (x->write)

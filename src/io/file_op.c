@@ -41,7 +41,7 @@ static int io_op_new(struct file *f, struct io_op **out)
     return 0;
 }
 
-int io_op_done(struct access *a, int rc, struct request **out)
+int io_op_create_complete(struct access *a, int rc, struct request **out)
 {
     struct io_op *op;
     MPI_Count bytes = 0;
@@ -66,7 +66,7 @@ void io_op_ready(struct io_op *op)
     if (!op->blocking)
         list_append(&net->hooks, &op->hook.link);
     else if (net->lock)
-        net_ring_self(net);
+        net_ring_own_doorbell(net);
 }
 
 int io_op_wait_all(struct file *f)
@@ -157,11 +157,11 @@ static void io_op_fill_verdict_args(struct io_op *op, struct coll_args *args)
 }
 
 /* Called with the records of all ranks: chooses access by each rank or by aggregators. */
-static void io_op_choose(struct io_op *op)
+static void io_op_choose_method(struct io_op *op)
 {
     const struct file *f = op->file;
     struct access *a = &op->access;
-    op->stage = IO_JUDGING;
+    op->stage = IO_AGREEING;
     if (op->lost)
         return;
     const bool buffers = !f->atomic && aggregators_are_faster(f, a->write, op->all);
@@ -183,7 +183,7 @@ static void io_op_finish_exchange(struct io_op *op)
     a->moved = op->error ? 0 : a->length;
     if (!op->error && !a->write)
         a->moved = view_offset_to_position(&a->view, a->start, a->start + a->length, end) - a->start;
-    op->stage = IO_JUDGING;
+    op->stage = IO_AGREEING;
 }
 
 static void io_op_finish(struct io_op *op)
@@ -207,8 +207,8 @@ static bool io_op_step(struct io_op *op)
     case IO_GATHERING:
         if (!io_op_is_collective_complete(op, &op->gather))
             return false;
-        io_op_choose(op);
-        if (op->stage == IO_JUDGING)
+        io_op_choose_method(op);
+        if (op->stage == IO_AGREEING)
             break;
         return true;
     case IO_EXCHANGING:
@@ -216,7 +216,7 @@ static bool io_op_step(struct io_op *op)
             return false;
         io_op_finish_exchange(op);
         break;
-    case IO_JUDGING:
+    case IO_AGREEING:
         if (!io_op_is_collective_complete(op, &op->verdict))
             return false;
         io_op_finish(op);

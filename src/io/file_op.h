@@ -11,7 +11,7 @@
 
 struct exchange;
 
-enum io_stage { IO_BEGIN, IO_GATHERING, IO_EXCHANGING, IO_JUDGING, IO_DONE };
+enum io_stage { IO_BEGIN, IO_GATHERING, IO_EXCHANGING, IO_AGREEING, IO_DONE };
 
 /* The fields of the record that describes a rank's access to the others. */
 enum { RECORD_FROM, RECORD_TO, RECORD_LENGTH, RECORD_PIECES, RECORD_SIZE };
@@ -39,7 +39,7 @@ struct io_op {
 };
 
 /* Creates a complete request for an independent operation that has ended. */
-int io_op_done(struct access *a, int rc, struct request **out);
+int io_op_create_complete(struct access *a, int rc, struct request **out);
 
 /* Begins a collective access. rc: the result of access_open; a rank whose access failed takes part without
  * data. */

@@ -191,7 +191,7 @@ static int open_on_all_ranks(struct file *f)
 
 static int init_file_pointers(struct file *f)
 {
-    struct dtype *byte = dtype_from(MPI_BYTE);
+    struct dtype *byte = dtype_from_handle(MPI_BYTE);
     int rc = view_make(&f->view, 0, byte, byte, datarep_find("native"), file_writes(f));
     if (!rc)
         rc = pointer_open(f);

@@ -68,7 +68,7 @@ static bool may_skip_poll(struct net_group *g)
 {
     return ++g->empty > QUIET && g->empty % SKIPS != 0 && list_empty(&g->wants) &&
            mcast_sender_is_idle(&g->sender) && g->sender.deadline == MCAST_NEVER && !g->wants_slot &&
-           !group_owes_acks(g) && relays_are_idle(g);
+           !group_has_pending_acks(g) && relays_are_idle(g);
 }
 
 static int group_progress(struct net_hook *hook)
@@ -84,7 +84,7 @@ static int group_progress(struct net_hook *hook)
     update_sleep_limit(g);
     if (events > 0) {
         g->empty = 0;
-        net_ring_self(g->net); /* another thread may wait for a message or for room */
+        net_ring_own_doorbell(g->net); /* another thread may wait for a message or for room */
     }
     return events;
 }
@@ -128,8 +128,8 @@ static void group_handle_frame(struct net_group *g, const struct frame_header *h
     }
 }
 
-void net_group_frame(struct net *net, struct peer *from, const struct frame_header *h, const void *payload,
-                     size_t len)
+void net_group_handle_frame(struct net *net, struct peer *from, const struct frame_header *h,
+                            const void *payload, size_t len)
 {
     struct net_group *g = group_find(net, (uint64_t)(uint32_t)h->source << 32 | h->context);
     (void)from;
@@ -142,7 +142,7 @@ void net_group_frame(struct net *net, struct peer *from, const struct frame_head
     }
     group_handle_frame(g, h, payload, len);
     update_sleep_limit(g);
-    net_ring_self(net);
+    net_ring_own_doorbell(net);
 }
 
 /* ---- open and close ---- */
@@ -292,7 +292,7 @@ void net_group_connect_members(struct net_group *g, struct net_group_card *cards
 
 static bool is_fully_acknowledged(const struct net_group *g)
 {
-    bool done = mcast_sender_is_idle(&g->sender) && !group_owes_acks(g);
+    bool done = mcast_sender_is_idle(&g->sender) && !group_has_pending_acks(g);
     for (uint32_t i = 0; i < g->setup.members && done; i++)
         done = !g->streams[i] || !g->streams[i]->relay || mcast_sender_is_idle(&g->streams[i]->relay->sender);
     return done;

@@ -15,10 +15,10 @@
 #include "net/net.h"
 
 /* The kind of frames of multicast groups. The layer that receives all frames passes those of this kind to
- * net_group_frame, which never blocks. */
+ * net_group_handle_frame, which never blocks. */
 #define NET_FRAME_GROUP 18
-void net_group_frame(struct net *net, struct peer *from, const struct frame_header *h, const void *payload,
-                     size_t len);
+void net_group_handle_frame(struct net *net, struct peer *from, const struct frame_header *h,
+                            const void *payload, size_t len);
 
 /* Called before the transports close, when no group is open any more. */
 void net_groups_close(struct net *net);

@@ -151,12 +151,12 @@ int group_receive_poll(struct net_group *g);
 /* Handles a packet of `length` bytes with its header, in a buffer of the transport or in a frame (handle
  * UINT32_MAX). Returns true if the buffer must not be reposted yet. */
 bool group_handle_packet(struct net_group *g, const void *packet, size_t length, uint32_t handle);
-bool group_owes_acks(const struct net_group *g); /* acknowledgements that have not been sent */
+bool group_has_pending_acks(const struct net_group *g); /* acknowledgements that have not been sent */
 /* The time when the next acknowledgement is due; `soon`: the time to retry an acknowledgement that could not
  * be sent. MCAST_NEVER: no acknowledgement is pending. */
 uint64_t group_ack_deadline(const struct net_group *g, uint64_t soon);
 /* Removes and returns one pending acknowledgement, which the caller sends now. False: none is pending. */
-bool group_pop_owed_ack(struct net_group *g, struct group_carried *out);
+bool group_pop_pending_ack(struct net_group *g, struct group_carried *out);
 /* Must be called when packets have left a co-root's window: may offer the sender more room. */
 void group_relay_slots_freed(struct net_group *g, struct group_stream *s);
 void group_receive_close(struct net_group *g);

@@ -58,7 +58,7 @@ int group_get_stream(struct net_group *g, uint32_t from, struct group_stream **o
     list_init(&s->dirty);
     mcast_stream_open(&s->in, &g->setup.rules);
     if (g->setup.deliver && s->index >= mcast_tree_leaves(&tree, s->parent))
-        mcast_stream_deliver(&s->in);
+        mcast_stream_set_delivered(&s->in);
     if (!s->kept || group_relay_open(g, s) != 0) {
         group_relay_close(s);
         free(s->kept);
@@ -114,7 +114,8 @@ static struct net_group_want *store_unexpected_message(struct net_group *g, uint
 }
 
 /* True if the next packet of a stream has a receive or can be set aside. */
-static bool packet_is_wanted(struct net_group *g, struct group_stream *s, uint32_t channel, uint32_t total)
+static bool stream_match_receive(struct net_group *g, struct group_stream *s, uint32_t channel,
+                                 uint32_t total)
 {
     if (s->current)
         return true;
@@ -152,7 +153,7 @@ static void release_stored_packet(struct net_group *g, struct group_kept *k)
         return;
     for (uint32_t i = 0; i < g->setup.members; i++)
         if (g->streams[i]) {
-            mcast_stream_reopen(&g->streams[i]->in);
+            mcast_stream_buffers_freed(&g->streams[i]->in);
             mark_stream_dirty(g, g->streams[i]);
         }
 }
@@ -161,7 +162,7 @@ static void stream_drain_stash(struct net_group *g, struct group_stream *s)
 {
     while (mcast_stream_has_packet(&s->in)) {
         struct group_kept *k = &s->kept[s->in.taken % g->setup.rules.ring];
-        if (!packet_is_wanted(g, s, k->channel, k->total))
+        if (!stream_match_receive(g, s, k->channel, k->total))
             break;
         stream_deliver_packet(s, k->total, k->data, k->length);
         mcast_stream_packet_taken(&s->in);
@@ -238,15 +239,15 @@ static void stream_stash_packet(struct net_group *g, struct group_stream *s, con
     counter_add(&early, 1);
 }
 
-static bool packet_arrived(struct net_group *g, struct group_stream *s, const struct group_head *h,
-                           const char *data, size_t len, uint32_t handle)
+static bool stream_process_packet(struct net_group *g, struct group_stream *s, const struct group_head *h,
+                                  const char *data, size_t len, uint32_t handle)
 {
     char *block =
         handle == NO_HANDLE ? malloc(len) : NULL; /* the payload of a frame is valid only during this call */
     CHECK_MEMORY(block || handle != NO_HANDLE || !s->in.delivered, "a packet of a multicast");
     const bool next = h->seq == s->in.next && !mcast_stream_has_packet(&s->in);
     const struct mcast_arrival a = {.seq = h->seq,
-                                    .wanted = next && packet_is_wanted(g, s, h->channel, h->total),
+                                    .wanted = next && stream_match_receive(g, s, h->channel, h->total),
                                     .ask = h->flags & GROUP_ASK,
                                     .room = handle == NO_HANDLE ? block != NULL : g->room,
                                     .relay = relay_free_slots(s),
@@ -300,7 +301,7 @@ bool group_handle_packet(struct net_group *g, const void *packet, size_t length,
     if (len > g->payload) /* relays have slots of this size */
         return false;
     if (!(h.flags & GROUP_EMPTY))
-        return len > 0 && packet_arrived(g, s, &h, data, len, handle);
+        return len > 0 && stream_process_packet(g, s, &h, data, len, handle);
     mcast_stream_request_ack(&s->in);
     mark_stream_dirty(g, s);
     return false;
@@ -378,7 +379,7 @@ void group_relay_slots_freed(struct net_group *g, struct group_stream *s)
     mark_stream_dirty(g, s);
 }
 
-bool group_pop_owed_ack(struct net_group *g, struct group_carried *out)
+bool group_pop_pending_ack(struct net_group *g, struct group_carried *out)
 {
     if (list_empty(&g->dirty))
         return false;
@@ -390,7 +391,7 @@ bool group_pop_owed_ack(struct net_group *g, struct group_carried *out)
     return true;
 }
 
-bool group_owes_acks(const struct net_group *g)
+bool group_has_pending_acks(const struct net_group *g)
 {
     return !list_empty(&g->dirty);
 }

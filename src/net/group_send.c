@@ -51,7 +51,7 @@ static int window_open(const struct net_group *g, uint32_t root, const struct mc
     }
     mcast_sender_open(s, rules, child, children, sent);
     if (g->setup.deliver)
-        mcast_sender_deliver(s, mcast_tree_leaves(&tree, g->setup.me));
+        mcast_sender_set_first_coroot(s, mcast_tree_leaves(&tree, g->setup.me));
     return 0;
 }
 
@@ -119,7 +119,7 @@ static const void *window_packet(struct net_group *g, const struct group_window 
 
 /* Sends undelivered packets to co-roots over their connections, in order, as far as these have room. Returns
  * the number of packets. */
-static int window_deliver(struct net_group *g, const struct group_window *w)
+static int window_send_to_coroots(struct net_group *g, const struct group_window *w)
 {
     struct mcast_sender *s = w->sender;
     const struct mcast_tree tree = group_tree(g, w->root);
@@ -219,7 +219,7 @@ size_t net_group_send(struct net_group *g, uint32_t channel, const char *message
         memcpy(h + 1, message + at, n);
         g->length[slot] = (uint32_t)(sizeof(*h) + n);
         struct group_carried carried;
-        if (g->setup.rules.piggyback && group_pop_owed_ack(g, &carried)) {
+        if (g->setup.rules.piggyback && group_pop_pending_ack(g, &carried)) {
             memcpy((char *)h + g->length[slot], &carried, sizeof(carried));
             g->length[slot] += (uint32_t)sizeof(carried);
             h->flags |= GROUP_CARRIES;
@@ -228,7 +228,7 @@ size_t net_group_send(struct net_group *g, uint32_t channel, const char *message
             counter_add(&packets, 1);
         at += n;
     }
-    window_deliver(g, &(struct group_window){&g->sender, NULL, g->setup.me});
+    window_send_to_coroots(g, &(struct group_window){&g->sender, NULL, g->setup.me});
     if (at < total) {
         mcast_sender_window_full(&g->sender, now);
         if (at != before || before == 0)
@@ -315,7 +315,7 @@ int group_send_poll(struct net_group *g)
     if (mcast_sender_is_idle(&g->sender) && g->sender.deadline == MCAST_NEVER)
         return events;
     const struct group_window own = {&g->sender, NULL, g->setup.me};
-    events += window_read_acks(g, &own) + window_deliver(g, &own);
+    events += window_read_acks(g, &own) + window_send_to_coroots(g, &own);
     if (g->sender.deadline == MCAST_NEVER)
         return events;
     const uint64_t now = clock_ns();
@@ -373,7 +373,7 @@ int group_relay_poll(struct net_group *g, struct group_stream *s)
         return 0;
     struct mcast_resend out[AGAIN] = {0};
     const struct group_window w = {&y->sender, y, s->from};
-    const int events = window_read_acks(g, &w) + window_deliver(g, &w);
+    const int events = window_read_acks(g, &w) + window_send_to_coroots(g, &w);
     const uint64_t now = clock_ns();
     if (now >= y->sender.deadline)
         relay_resend(g, s, out, mcast_sender_timeout(&y->sender, now, out, AGAIN));

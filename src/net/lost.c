@@ -123,7 +123,7 @@ bool net_is_lost(const struct net *net, uint32_t number)
 }
 
 /* True if the process is among the first `limit` deaths that the launcher has published. */
-static bool is_published(const struct net *net, uint32_t limit, uint64_t world, uint32_t rank)
+static bool is_death_published(const struct net *net, uint32_t limit, uint64_t world, uint32_t rank)
 {
     const struct net_lost *l = net->lost;
     const struct notice *n;
@@ -135,7 +135,7 @@ static bool is_published(const struct net *net, uint32_t limit, uint64_t world, 
 
 bool net_lost_is_reported(const struct net *net, uint64_t world, uint32_t rank)
 {
-    return net->lost && is_published(net, UINT32_MAX, world, rank);
+    return net->lost && is_death_published(net, UINT32_MAX, world, rank);
 }
 
 static bool mark_peer_dead(struct net *net, uint32_t number)
@@ -173,7 +173,7 @@ static bool notice_peer_number(const struct net *net, const struct notice *n, ui
 }
 
 /* Delivers the frames that the dead process sent before its death. */
-static void lost_drain_frames(struct net *net)
+static void lost_deliver_pending_frames(struct net *net)
 {
     for (int i = 0, events = 1; i < 1000 && events > 0; i++) {
         events = 0;
@@ -192,7 +192,7 @@ int net_lost_process_notices(struct net *net)
     if (l->looking)
         return 0;
     l->looking = true;
-    lost_drain_frames(net);
+    lost_deliver_pending_frames(net);
     while ((n = notice_get(l->page, l->next)) != NULL) {
         l->next++;
         if (notice_peer_number(net, n, &number) && mark_peer_dead(net, number)) {
@@ -208,7 +208,7 @@ int net_lost_process_notices(struct net *net)
     return events;
 }
 
-bool net_lost_check_peer(struct net *net, uint32_t number)
+bool net_lost_give_up_peer(struct net *net, uint32_t number)
 {
     struct net_lost *l = net->lost;
     if (!l)
@@ -231,14 +231,14 @@ void net_lost_mark_guest(struct net *net, uint32_t number)
 
 void net_lost_process_ended(struct net *net, uint32_t number)
 {
-    lost_drain_frames(net);
+    lost_deliver_pending_frames(net);
     if (number >= net->size && mark_peer_dead(net, number))
         lost_remove_peer(net, number);
 }
 
 void net_lost_check_new_guest(struct net *net, uint64_t world, uint32_t rank, uint32_t number)
 {
-    if (net->lost && is_published(net, net->lost->next, world, rank) && mark_peer_dead(net, number))
+    if (net->lost && is_death_published(net, net->lost->next, world, rank) && mark_peer_dead(net, number))
         net->ndead++;
 }
 

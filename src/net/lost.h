@@ -21,7 +21,7 @@ int net_lost_process_notices(struct net *net);
 
 /* Called when a transport gives up a peer. Returns false if this job does not continue without it. Upper layers are
  * notified at the next progress. */
-bool net_lost_check_peer(struct net *net, uint32_t number);
+bool net_lost_give_up_peer(struct net *net, uint32_t number);
 
 /* True if the process is known here to have died, also for guests that were never connected. */
 bool net_is_lost(const struct net *net, uint32_t number);

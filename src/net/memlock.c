@@ -61,7 +61,7 @@ static const char *format_bytes(uint64_t bytes, char *out, size_t size)
     return out;
 }
 
-int memlock_refuse(uint64_t bytes, uint64_t limit, const char *who)
+int memlock_set_error(uint64_t bytes, uint64_t limit, const char *who)
 {
     char wanted[32], allowed[32];
     return err_set(
@@ -77,5 +77,5 @@ int memlock_check(uint64_t bytes, const char *who)
     if (memlock_limit() < bytes)
         raise_limit(bytes);
     uint64_t limit = memlock_limit();
-    return limit >= bytes ? 0 : memlock_refuse(bytes, limit, who);
+    return limit >= bytes ? 0 : memlock_set_error(bytes, limit, who);
 }

@@ -16,6 +16,6 @@ uint64_t memlock_limit(void);
 int memlock_check(uint64_t bytes, const char *who);
 
 /* Sets the error text for a request above the limit, without a check. Returns MPI_ERR_NO_MEM. */
-int memlock_refuse(uint64_t bytes, uint64_t limit, const char *who);
+int memlock_set_error(uint64_t bytes, uint64_t limit, const char *who);
 
 #endif

@@ -65,7 +65,7 @@ static int check_all_ranks_reachable(struct net *net)
  * their processors. */
 static bool net_is_crowded(const struct boot *boot)
 {
-    long allowed = cpu_allowed();
+    long allowed = cpu_count_allowed();
     if (boot->vnode < 0)
         return boot->nlocal > allowed;
     return boot->size > (allowed > 1 ? allowed : sysconf(_SC_NPROCESSORS_ONLN));
@@ -96,7 +96,7 @@ int net_open(struct boot *boot, struct net **out)
     net->doorbell_fd = -1;
     net->doorbell = &net->own_doorbell;
     net->oversubscribed = net_is_crowded(boot);
-    net->cpus = cpu_allowed();
+    net->cpus = cpu_count_allowed();
     list_init(&net->stalled);
     list_init(&net->hooks);
     list_init(&net->groups);
@@ -145,7 +145,7 @@ void net_close(struct net *net)
     free(net);
 }
 
-int net_settle(struct net *net)
+int net_open_requested_connections(struct net *net)
 {
     int rc = 0;
     for (int i = 0; i < net->ntransports && rc == 0; i++)
@@ -239,7 +239,7 @@ void peer_queue(struct peer *peer, struct net_pending *item)
     peer->stalled = true;
     list_append(&peer->pending, &item->link);
     if (peer->net->lock)
-        net_ring_self(
+        net_ring_own_doorbell(
             peer->net); /* a thread that sleeps without a time limit must resume the queue from now on */
 }
 

@@ -82,7 +82,7 @@ struct net {
     void (*died)(void *ctx, uint32_t number, struct peer *peer);
     /* Called when a connection failed before this put or get was reported as complete: may it be repeated?
      * *number identifies the transfer to the peer. NULL: every transfer is repeated. */
-    enum net_fate (*fate)(void *ctx, struct net_op *op, uint64_t *number);
+    enum net_delivery_status (*fate)(void *ctx, struct net_op *op, uint64_t *number);
     /* Called at the peer of a failed connection: true if the transfer with that number has completed in this
      * process, so that none of its data is in flight any more. */
     bool (*has_arrived)(void *ctx, const struct peer *from, uint64_t number);
@@ -107,7 +107,7 @@ int net_open(struct boot *boot, struct net **out);
 void net_close(struct net *net);
 
 /* Called once frames can be delivered: opens the connections that were requested at the start. */
-int net_settle(struct net *net);
+int net_open_requested_connections(struct net *net);
 
 /* Called before the layers above close: waits until all sends are complete. together: all ranks call it. */
 void net_finish(struct net *net, bool together);
@@ -244,7 +244,7 @@ void net_doorbell_ring(struct doorbell *bell);
 
 /* Wakes this process's sleeping threads, after a change of a condition that another thread may wait for.
  * Inexpensive if no thread sleeps. */
-void net_ring_self(struct net *net);
+void net_ring_own_doorbell(struct net *net);
 
 /* Orders a store to the node's shared memory before the check whether the waiting process sleeps. If sleepers
  * execute a barrier for all processes (membarrier), only the compiler must preserve the order: a fence here
@@ -265,7 +265,7 @@ static inline struct doorbell *net_bell_local(const struct net *net, uint32_t ra
 void net_wake_doorbell(struct doorbell *bell) __attribute__((cold));
 /* Wakes the process of the doorbell if it sleeps, since memory that it may wait for was changed: inexpensive while it is awake.
  * Orders the caller's earlier stores before the load of `sleepers`, as net_fence_before_sleep_check does. */
-static inline void net_ring_bell_local(const struct net *net, struct doorbell *bell)
+static inline void net_wake_local_doorbell(const struct net *net, struct doorbell *bell)
 {
     net_fence_before_sleep_check(net);
     if (unlikely(atomic_load_explicit(&bell->sleepers, memory_order_relaxed) != 0))
@@ -274,7 +274,7 @@ static inline void net_ring_bell_local(const struct net *net, struct doorbell *b
 
 static inline void net_wake_local_rank(struct net *net, uint32_t rank)
 {
-    net_ring_bell_local(net, net_bell_local(net, rank));
+    net_wake_local_doorbell(net, net_bell_local(net, rank));
 }
 
 /* Pieces of the node's shared area, zero-filled, cache-line aligned. Any rank of the node may allocate a

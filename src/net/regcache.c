@@ -74,7 +74,7 @@ struct regcache {
     struct pool entries; /* struct pinned; a pool, so that the heap can shrink */
     struct regcache_stats stats;
     struct pin_average averages[2]; /* cost of short and of long ranges */
-    uint64_t unloads;    /* value of library_unloads() when entries in library memory were last checked */
+    uint64_t unloads; /* value of library_count_unloads() when entries in library memory were last checked */
     unsigned generation; /* value of the global `generation` at regcache_open */
     bool watched;
 };
@@ -118,7 +118,7 @@ int regcache_open(const struct regcache_ops *ops, void *ctx, size_t budget, stru
     c->budget = budget;
     c->page = (size_t)sysconf(_SC_PAGESIZE);
     c->generation = atomic_load(&generation);
-    c->unloads = library_unloads();
+    c->unloads = library_count_unloads();
     list_init(&c->idle);
     list_init(&c->used);
     pool_init_objects(&c->entries, sizeof(struct pinned), 32);
@@ -177,7 +177,7 @@ static void forget_range(void *arg, uintptr_t start, uintptr_t end)
  * mapped at the same address. */
 static void forget_unloaded(struct regcache *c)
 {
-    uint64_t now = library_unloads();
+    uint64_t now = library_count_unloads();
     if (now == c->unloads)
         return;
     c->unloads = now;
@@ -228,7 +228,7 @@ static bool regcache_evict(struct regcache *c, size_t bytes)
     return freed > 0;
 }
 
-/* Records the cost of registering short and long ranges. regcache_pin derives from these averages the cost of
+/* Records the cost of registering short and long ranges. regcache_get_pin_cost derives from these averages the cost of
  * a registration and the cost of a page. */
 static void record_registration_cost(struct regcache *c, size_t bytes, uint64_t ns)
 {
@@ -377,7 +377,7 @@ int regcache_get(struct regcache *c, const void *address, size_t len, bool alone
     return 0;
 }
 
-struct net_pin regcache_pin(const struct regcache *c)
+struct net_pin regcache_get_pin_cost(const struct regcache *c)
 {
     const struct pin_average *few = &c->averages[0], *many = &c->averages[1];
     if (many->bytes == 0)

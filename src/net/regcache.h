@@ -61,7 +61,7 @@ bool regcache_watch(struct regcache *c);
 int regcache_get(struct regcache *c, const void *address, size_t len, bool alone,
                  struct regcache_entry **out);
 /* The cost of registration (moving averages). */
-struct net_pin regcache_pin(const struct regcache *c);
+struct net_pin regcache_get_pin_cost(const struct regcache *c);
 void regcache_put(struct regcache *c, struct regcache_entry *e);
 
 /* True if a range that is in use covers these bytes and `meant` returns true for its handle. Reads all

@@ -71,7 +71,7 @@ void net_thread_resume(struct net_thread *t)
         net_doorbell_ring(t->net->doorbell);
 }
 
-static bool is_thread_inside_mpi(struct net_thread *t)
+static bool is_program_inside_mpi(struct net_thread *t)
 {
     return atomic_load_explicit(&t->inside, memory_order_acquire) != 0;
 }
@@ -84,7 +84,7 @@ static void thread_work(struct net_thread *t)
     cancel_announced_sleep(t);
     t->working = true;
     counter_add(&wakes, 1);
-    for (int idle = 0; idle < IDLE_ROUNDS && !is_thread_inside_mpi(t) && !biglock_has_waiters(net->lock);) {
+    for (int idle = 0; idle < IDLE_ROUNDS && !is_program_inside_mpi(t) && !biglock_has_waiters(net->lock);) {
         if (net_progress(net) > 0) {
             idle = 0;
             continue;
@@ -109,13 +109,13 @@ static uint64_t thread_progress_once(struct net_thread *t, uint32_t *rings)
     struct net *net = t->net;
     uint64_t at_most = 0;
     *rings = thread_read_bell(t);
-    if (is_thread_inside_mpi(t))
+    if (is_program_inside_mpi(t))
         return at_most;
     biglock_lock_without_request(net->lock);
-    while (!is_thread_inside_mpi(t)) {
+    while (!is_program_inside_mpi(t)) {
         thread_work(t);
         *rings = thread_read_bell(t);
-        if (is_thread_inside_mpi(t) || biglock_has_waiters(net->lock))
+        if (is_program_inside_mpi(t) || biglock_has_waiters(net->lock))
             break;
         at_most = thread_sleep_limit(t);
         if (thread_announce(t))

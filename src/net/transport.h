@@ -62,10 +62,10 @@ struct net_op {
 
 /* Whether a put or get may be repeated after its connection failed. A receiver that polls bytes in memory
  * (caps.last_byte_last) may have seen the last byte and returned the memory to the program. */
-enum net_fate {
-    NET_FATE_REPEAT, /* can be repeated: its memory is not used before its completion is reported */
-    NET_FATE_DONE,   /* this process has seen the end of the transfer */
-    NET_FATE_ASK     /* query the peer, which may have seen the end (net.has_arrived) */
+enum net_delivery_status {
+    NET_DELIVERY_REPEAT, /* can be repeated: its memory is not used before its completion is reported */
+    NET_DELIVERY_DONE,   /* this process has seen the end of the transfer */
+    NET_DELIVERY_QUERY   /* query the peer, which may have seen the end (net.has_arrived) */
 };
 
 /* Registered memory as the owner sees it, and the bytes a peer needs to reach it. */

@@ -36,7 +36,7 @@ void net_doorbell_ring(struct doorbell *bell)
     syscall(SYS_futex, &bell->rings, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-void net_ring_self(struct net *net)
+void net_ring_own_doorbell(struct net *net)
 {
     if (unlikely(atomic_load_explicit(&net->doorbell->sleepers, memory_order_relaxed) != 0))
         net_doorbell_ring(net->doorbell);

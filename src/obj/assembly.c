@@ -85,14 +85,15 @@ static void send_to(struct assembly *a, uint32_t job_rank, struct envelope env, 
     struct peer *peer;
     int rc = net_peer(p->net, job_rank, &peer);
     if (!rc)
-        rc = p2p_isend(p->p2p, data, (MPI_Count)len, dtype_from(MPI_BYTE), peer, env, SEND_STANDARD, &r);
+        rc = p2p_isend(p->p2p, data, (MPI_Count)len, dtype_from_handle(MPI_BYTE), peer, env, SEND_STANDARD,
+                       &r);
     track_posted_message(a, rc, r);
 }
 
 static void receive_from(struct assembly *a, struct envelope env, void *data, size_t len)
 {
     struct request *r = NULL;
-    int rc = p2p_irecv(a->gang.proc->p2p, data, (MPI_Count)len, dtype_from(MPI_BYTE), env, &r);
+    int rc = p2p_irecv(a->gang.proc->p2p, data, (MPI_Count)len, dtype_from_handle(MPI_BYTE), env, &r);
     track_posted_message(a, rc, r);
 }
 
@@ -209,7 +210,7 @@ static void bridge_receive(struct assembly *a, void *data, size_t len)
     receive_from(a, env, data, len);
 }
 
-static void assembly_gathered(struct assembly *a)
+static void assembly_forward_gathered(struct assembly *a)
 {
     if (!assembly_combine_children(a))
         return;
@@ -253,7 +254,7 @@ static void records_by_rank(struct assembly *a)
     memcpy(a->records, by_place + (size - leader) * each, leader * each);
 }
 
-static void swap_records(struct assembly *a)
+static void assembly_exchange_records(struct assembly *a)
 {
     size_t mine = (size_t)a->gang.members->size * a->record_size;
     if (!parse_head(a, a->other_head))
@@ -268,7 +269,7 @@ static void swap_records(struct assembly *a)
 }
 
 /* Called when the leader has the records of both sides. */
-static void assembly_start_spread(struct assembly *a)
+static void assembly_prepare_results(struct assembly *a)
 {
     a->state = SPREAD;
     if (a->record_size && !a->records && allocate_records(a))
@@ -300,7 +301,7 @@ static void send_result_head(struct assembly *a, bool records)
     a->state = FINISH;
 }
 
-static void assembly_spread(struct assembly *a)
+static void assembly_send_results(struct assembly *a)
 {
     send_result_head(a, a->record_size > 0);
 }
@@ -308,12 +309,12 @@ static void assembly_spread(struct assembly *a)
 /* True if the parent still waits for this process. In MPI_Comm_create_group a receive fails only if its
  * own sender has died, so a live parent is not notified of deaths in this subtree. It must receive a
  * failure message and answer it; otherwise a message would remain for a later call with the same tag. */
-static bool parent_waits(const struct assembly *a)
+static bool assembly_is_parent_waiting(const struct assembly *a)
 {
     return a->gang.numbers && a->up && a->place > 0 && a->state <= GATHERED;
 }
 
-static void give_up_to_parent(struct assembly *a)
+static void assembly_report_failure_to_parent(struct assembly *a)
 {
     const int parent = a->place & (a->place - 1);
     fill_head(a, HEAD_FAILED | (uint16_t)a->error);
@@ -334,8 +335,8 @@ static void fail_exchange(struct assembly *a)
         a->state = FINISH;
         return;
     }
-    if (parent_waits(a)) {
-        give_up_to_parent(a);
+    if (assembly_is_parent_waiting(a)) {
+        assembly_report_failure_to_parent(a);
         return;
     }
     fill_head(a, HEAD_FAILED | (uint16_t)a->error);
@@ -360,19 +361,19 @@ static void assembly_step(struct assembly *a)
         assembly_gather(a);
         break;
     case GATHERED:
-        assembly_gathered(a);
+        assembly_forward_gathered(a);
         break;
     case SWAP_RECORDS:
-        swap_records(a);
+        assembly_exchange_records(a);
         break;
     case SWAPPED:
-        assembly_start_spread(a);
+        assembly_prepare_results(a);
         break;
     case DOWN_HEAD:
         receive_result_head(a);
         break;
     case SPREAD:
-        assembly_spread(a);
+        assembly_send_results(a);
         break;
     default:
         assembly_finish(a);

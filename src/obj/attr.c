@@ -79,7 +79,7 @@ static struct keyval *keyval_find(struct proc *p, enum attr_kind kind, int id)
     return t->keyvals[index];
 }
 
-static int bad_keyval(int id)
+static int keyval_report_invalid(int id)
 {
     static const char *const permanent = "keyval %d belongs to MPI; its attribute cannot be changed";
     if ((id >= MPI_TAG_UB && id <= MPI_WIN_MODEL) || id == MPIX_FT)
@@ -133,7 +133,7 @@ int attr_keyval_free(struct proc *p, enum attr_kind kind, int *keyval)
 {
     struct keyval *k = keyval_find(p, kind, *keyval);
     if (!k)
-        return bad_keyval(*keyval);
+        return keyval_report_invalid(*keyval);
     if (!k->freed) { /* freeing the number twice has no effect while attributes use the keyval */
         k->freed = true;
         keyval_release(p, k);
@@ -142,7 +142,7 @@ int attr_keyval_free(struct proc *p, enum attr_kind kind, int *keyval)
     return MPI_SUCCESS;
 }
 
-static struct attribute *set_find(struct attr_set *s, const struct keyval *k)
+static struct attribute *attr_set_find(struct attr_set *s, const struct keyval *k)
 {
     for (int i = 0; s && i < s->count; i++)
         if (s->list[i].keyval == k)
@@ -150,7 +150,7 @@ static struct attribute *set_find(struct attr_set *s, const struct keyval *k)
     return NULL;
 }
 
-static void set_remove(struct proc *p, struct attr_set *s, struct attribute *a)
+static void attr_set_remove(struct proc *p, struct attr_set *s, struct attribute *a)
 {
     struct keyval *k = a->keyval;
     int index = (int)(a - s->list);
@@ -159,7 +159,7 @@ static void set_remove(struct proc *p, struct attr_set *s, struct attribute *a)
     keyval_release(p, k);
 }
 
-static int set_append(struct attr_set **set, struct keyval *k, void *value)
+static int attr_set_append(struct attr_set **set, struct keyval *k, void *value)
 {
     struct attr_set *s = *set;
     if (!s)
@@ -213,7 +213,7 @@ static int remove_attribute(struct proc *p, void *handle, struct attr_set **set,
     if (a->deleting)
         return err_set(MPI_ERR_KEYVAL, "the attribute is being deleted by its delete function");
     if ((uintptr_t)k->del == NO_FUNCTION) {
-        set_remove(p, *set, a);
+        attr_set_remove(p, *set, a);
         return MPI_SUCCESS;
     }
     void *value = a->value;
@@ -222,11 +222,11 @@ static int remove_attribute(struct proc *p, void *handle, struct attr_set **set,
     proc_unlock(p);
     int rc = call_delete(k, handle, value);
     proc_lock(p);
-    a = set_find(*set, k);
+    a = attr_set_find(*set, k);
     if (a)
         a->deleting = false;
     if (a && rc == MPI_SUCCESS)
-        set_remove(p, *set, a);
+        attr_set_remove(p, *set, a);
     keyval_release(p, k);
     return rc;
 }
@@ -236,12 +236,12 @@ int attr_set(struct proc *p, enum attr_kind kind, void *handle, struct attr_set 
 {
     struct keyval *k = keyval_find(p, kind, keyval);
     if (!k)
-        return bad_keyval(keyval);
+        return keyval_report_invalid(keyval);
     k->refs++;
-    struct attribute *old = set_find(*set, k);
+    struct attribute *old = attr_set_find(*set, k);
     int rc = old ? remove_attribute(p, handle, set, old) : MPI_SUCCESS;
     if (!rc)
-        rc = set_append(set, k, value);
+        rc = attr_set_append(set, k, value);
     keyval_release(p, k);
     return rc;
 }
@@ -281,8 +281,8 @@ int attr_get(struct proc *p, enum attr_kind kind, struct attr_set *set, int keyv
     }
     struct keyval *k = keyval_find(p, kind, keyval);
     if (!k)
-        return bad_keyval(keyval);
-    struct attribute *a = set_find(set, k);
+        return keyval_report_invalid(keyval);
+    struct attribute *a = attr_set_find(set, k);
     *found = a != NULL;
     if (a)
         *value = a->value;
@@ -293,8 +293,8 @@ int attr_delete(struct proc *p, enum attr_kind kind, void *handle, struct attr_s
 {
     struct keyval *k = keyval_find(p, kind, keyval);
     if (!k)
-        return bad_keyval(keyval);
-    struct attribute *a = set_find(*set, k);
+        return keyval_report_invalid(keyval);
+    struct attribute *a = attr_set_find(*set, k);
     return a ? remove_attribute(p, handle, set, a) : MPI_SUCCESS;
 }
 
@@ -313,7 +313,7 @@ static int copy_attribute(struct proc *p, void *handle, const struct attribute *
         proc_lock(p);
         keyval_release(p, k);
     }
-    return rc == MPI_SUCCESS && flag ? set_append(out, k, copy) : rc;
+    return rc == MPI_SUCCESS && flag ? attr_set_append(out, k, copy) : rc;
 }
 
 int attr_copy_all(struct proc *p, void *handle, struct attr_set *from, struct attr_set **out)

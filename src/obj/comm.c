@@ -30,7 +30,8 @@ static int comm_find_remote_jobs(struct proc *p, const struct group *g, bool *fo
     return MPI_SUCCESS;
 }
 
-static void for_each_guest(struct proc *p, const struct group *g, void (*hold)(struct net *, uint32_t))
+static void group_call_for_members(struct proc *p, const struct group *g,
+                                   void (*hold)(struct net *, uint32_t))
 {
     for (int i = 0; g && i < g->size; i++)
         hold(p->net, group_job_rank(g, i));
@@ -66,8 +67,8 @@ int comm_alloc(struct proc *p, struct group *group, struct group *remote, struct
     c->session = group->session;
     c->guests = guests;
     if (guests) {
-        for_each_guest(p, group, net_guest_retain);
-        for_each_guest(p, remote, net_guest_retain);
+        group_call_for_members(p, group, net_guest_retain);
+        group_call_for_members(p, remote, net_guest_retain);
     }
     *out = c;
     return MPI_SUCCESS;
@@ -105,10 +106,10 @@ void comm_release(struct comm *c)
     comm_release(c->local_comm);
     if (c->proc->comms[context_id_of(c->context)] == c)
         c->proc->comms[context_id_of(c->context)] = NULL;
-    if (c->owns_context && c->messages_may_follow)
+    if (c->owns_context && c->messages_may_arrive_later)
         context_retire(c->proc, c->context / 2);
     else if (c->owns_context)
-        context_id_put(c->proc, c->context / 2);
+        context_id_release(c->proc, c->context / 2);
     if (c->owns_context && c->agreements > 0 && c->proc->agreed_comm_freed)
         c->proc->agreed_comm_freed(c);
     comm_fault_free(c);
@@ -116,8 +117,8 @@ void comm_release(struct comm *c)
     info_release(c->info);
     topology_release(c->topology);
     if (c->guests) {
-        for_each_guest(c->proc, c->group, net_guest_release);
-        for_each_guest(c->proc, c->remote, net_guest_release);
+        group_call_for_members(c->proc, c->group, net_guest_release);
+        group_call_for_members(c->proc, c->remote, net_guest_release);
     }
     group_release(c->group);
     group_release(c->remote);

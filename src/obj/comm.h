@@ -31,18 +31,18 @@ struct comm {
     struct info *info;
     struct topology *topology;
     struct coll_state *coll;
-    struct coll_state *coll_put_away; /* `coll` after a member died or the communicator was revoked */
-    struct comm_fault *fault;         /* NULL: no member has died and it was not revoked (obj/fault.h) */
-    int broken;                       /* the error class that collectives return; 0: none */
-    uint32_t agreements;              /* number of agreements on this communicator so far (src/ft) */
-    uint32_t coll_sequence[3];        /* numbers of collective calls so far, by enum coll_form */
+    struct coll_state *failed_coll; /* `coll` after a member died or the communicator was revoked */
+    struct comm_fault *fault;       /* NULL: no member has died and it was not revoked (obj/fault.h) */
+    int broken;                     /* the error class that collectives return; 0: none */
+    uint32_t agreements;            /* number of agreements on this communicator so far (src/ft) */
+    uint32_t coll_sequence[3];      /* numbers of collective calls so far, by enum coll_form */
     struct session *session;  /* session whose process set the communicator is derived from, else NULL */
     struct bsend_pool *bsend; /* buffer attached to this communicator */
     char name[MPI_MAX_OBJECT_NAME]; /* set by MPI_Comm_set_name, else empty */
     char label[64];                 /* its origin in error messages: "dup of MPI_COMM_WORLD" */
     uint32_t create_sequence;       /* communicators created from this one; tag of the next creation */
     bool owns_context;              /* its context id is released with the communicator */
-    bool messages_may_follow;       /* messages may still arrive: retire the context id (epoch.h) */
+    bool messages_may_arrive_later; /* messages may still arrive: retire the context id (epoch.h) */
     bool guests;                    /* has members of other jobs (net/guest.h) */
 };
 

@@ -62,7 +62,7 @@ int split_build_comm(struct creation *c, const struct split_record *records, int
             return rc;
         }
     }
-    return creation_make(c, group, remote);
+    return creation_build_comm(c, group, remote);
 }
 
 static int build_split(struct creation *c)

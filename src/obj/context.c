@@ -26,7 +26,7 @@ void context_ids_init(struct proc *p)
         p->context_mask[id / 64] &= ~(1ull << id % 64);
 }
 
-void context_id_put(struct proc *p, uint32_t number)
+void context_id_release(struct proc *p, uint32_t number)
 {
     const uint32_t id = number % CONTEXT_IDS;
     p->context_mask[id / 64] |= 1ull << id % 64;
@@ -38,7 +38,7 @@ static bool id_is_free(const struct proc *p, uint32_t number)
     return p->context_mask[id / 64] >> id % 64 & 1;
 }
 
-void context_id_take(struct proc *p, uint32_t number)
+void context_id_reserve(struct proc *p, uint32_t number)
 {
     const uint32_t id = number % CONTEXT_IDS;
     p->context_mask[id / 64] &= ~(1ull << id % 64);
@@ -92,7 +92,7 @@ static uint64_t context_choose_start(const struct agreement *g)
     return x ^ x >> 31;
 }
 
-static void first_round(struct agreement *g);
+static void agreement_start_first_round(struct agreement *g);
 
 static void agreement_conclude(struct agreement *g, int error)
 {
@@ -112,11 +112,11 @@ static void on_claim_agreed(struct assembly *a)
         return;
     }
     for (int i = 0; i < g->wanted && g->claimed; i++)
-        context_id_put(p, g->ids[i]);
+        context_id_release(p, g->ids[i]);
     if (a->error)
         agreement_conclude(g, a->error);
     else
-        first_round(g);
+        agreement_start_first_round(g);
 }
 
 static void agreement_claim(struct agreement *g)
@@ -126,7 +126,7 @@ static void agreement_claim(struct agreement *g)
     for (int i = 0; i < g->wanted; i++)
         g->claimed = g->claimed && id_is_free(p, g->ids[i]) && context_is_current(p, g->ids[i]);
     for (int i = 0; i < g->wanted && g->claimed; i++)
-        context_id_take(p, g->ids[i]);
+        context_id_reserve(p, g->ids[i]);
     p->context_claims++;
     g->words[0] = g->claimed ? IDS_CLAIMED : 0;
     g->round.nwords = 1;
@@ -158,7 +158,7 @@ static void first_round_over(struct assembly *a)
     } else if (context_pick_ids(mask, 0, CONTEXT_SINGLE_WORDS, 0, g->wanted, g->ids)) {
         context_add_epoch(g->ids, g->wanted, epoch);
         for (int i = 0; i < g->wanted; i++)
-            context_id_take(p, g->ids[i]);
+            context_id_reserve(p, g->ids[i]);
         agreement_conclude(g, MPI_SUCCESS);
     } else if (context_pick_ids(mask, CONTEXT_SINGLE_WORDS, CONTEXT_WORDS, (uint32_t)g->words[1], g->wanted,
                                 g->ids)) {
@@ -169,14 +169,14 @@ static void first_round_over(struct assembly *a)
                                       CONTEXT_IDS - 64));
     } else {
         g->offered_all = g->words[0] & NO_CLAIMS;
-        first_round(g);
+        agreement_start_first_round(g);
     }
 }
 
-static void first_round(struct agreement *g)
+static void agreement_start_first_round(struct agreement *g)
 {
     struct proc *p = g->round.gang.proc;
-    contexts_return(p, g->offered_all);
+    context_free_retired_ids(p, g->offered_all);
     g->words[0] = (g->local_error ? 0 : CAN_CONTINUE) | (p->context_claims ? 0 : NO_CLAIMS);
     g->words[1] = context_choose_start(g);
     memcpy(g->words + 2, p->context_mask, sizeof(p->context_mask));
@@ -197,5 +197,5 @@ void agreement_start(struct agreement *g)
     g->single = g->claimed = g->offered_all = false;
     g->records = NULL;
     g->others = 0;
-    first_round(g);
+    agreement_start_first_round(g);
 }

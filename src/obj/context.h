@@ -38,8 +38,8 @@ static inline uint32_t context_id_of(uint32_t context)
 
 void context_ids_init(struct proc *p);
 /* Frees the id of a number on which no message is under way. */
-void context_id_put(struct proc *p, uint32_t number);
-void context_id_take(struct proc *p, uint32_t number);
+void context_id_release(struct proc *p, uint32_t number);
+void context_id_reserve(struct proc *p, uint32_t number);
 /* Converts ids to context numbers of this epoch. */
 void context_add_epoch(uint32_t *ids, int n, uint64_t epoch);
 /* The communicator that this context belongs to, or NULL. */

@@ -97,7 +97,7 @@ static void on_creation_agreed(struct agreement *g)
         bool used = !error && c->made;
         for (int i = 0; i < g->wanted && !used; i++)
             /* after an error the ids are retired, since other processes may already send on them */
-            (error ? context_retire : context_id_put)(p, g->ids[i]);
+            (error ? context_retire : context_id_release)(p, g->ids[i]);
     }
     free(g->round.records);
     free(g->round.gang.numbers);
@@ -131,7 +131,7 @@ int creation_run(struct creation *c, struct comm **out)
     return creation_wait(c, out, NULL);
 }
 
-int creation_make(struct creation *c, struct group *group, struct group *remote)
+int creation_build_comm(struct creation *c, struct group *group, struct group *remote)
 {
     struct comm *made;
     int rc = comm_alloc(c->agree.round.gang.proc, group, remote, &made);
@@ -155,7 +155,7 @@ static int build_for_group(struct creation *c)
 {
     if (c->group->rank == MPI_UNDEFINED)
         return MPI_SUCCESS;
-    return creation_make(c, group_retain(c->group), NULL);
+    return creation_build_comm(c, group_retain(c->group), NULL);
 }
 
 static int build_dup(struct creation *c)
@@ -282,7 +282,7 @@ static int build_inter_create(struct creation *c)
         group_release(remote);
         return MPI_SUCCESS;
     }
-    return creation_make(c, group_retain(c->group), remote);
+    return creation_build_comm(c, group_retain(c->group), remote);
 }
 
 int comm_create(struct comm *parent, struct group *group, struct comm **out)
@@ -302,7 +302,7 @@ int comm_create(struct comm *parent, struct group *group, struct comm **out)
     return creation_run(c, out);
 }
 
-static int creation_quiesced(struct creation *c)
+static int build_nothing(struct creation *c)
 {
     return MPI_SUCCESS; /* on_creation_agreed() frees the agreed ids */
 }
@@ -311,6 +311,6 @@ int comm_quiesce(struct comm *comm)
 {
     struct comm *nothing;
     struct creation *c;
-    int rc = creation_open(comm, "", creation_quiesced, &c);
+    int rc = creation_open(comm, "", build_nothing, &c);
     return rc ? rc : creation_run(c, &nothing);
 }

@@ -45,7 +45,7 @@ int creation_wait(struct creation *c, struct comm **out, bool *mixed);
 int creation_run(struct creation *c, struct comm **out);
 
 /* Creates c->made with the agreed context ids. Takes ownership of the group references, also on failure. */
-int creation_make(struct creation *c, struct group *group, struct group *remote);
+int creation_build_comm(struct creation *c, struct group *group, struct group *remote);
 
 /* The constructors. Results are NULL where the standard has MPI_COMM_NULL. */
 int comm_dup_start(struct comm *parent, struct info *info, struct creation **out);

@@ -38,7 +38,7 @@ int creation_open_from(struct proc *p, struct group *members, const char *string
 
 static int build_from_group(struct creation *c)
 {
-    return creation_make(c, group_retain(c->agree.round.gang.members), NULL);
+    return creation_build_comm(c, group_retain(c->agree.round.gang.members), NULL);
 }
 
 int comm_create_from_group(struct proc *p, struct group *group, const char *stringtag, struct info *info,

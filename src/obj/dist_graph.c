@@ -17,8 +17,8 @@ struct edge_end {
     int32_t incoming; /* 1: `other` sends to the owner; 0: the owner sends to it */
     int32_t other;
     int32_t weight;
-    int32_t teller; /* the process that declared the edge; neighbours are ordered by it */
-    int32_t number; /* position among the edges that this process declared */
+    int32_t declared_by; /* the process that declared the edge; neighbours are ordered by it */
+    int32_t number;      /* position among the edges that this process declared */
 };
 
 struct ends {
@@ -55,14 +55,14 @@ static int dist_graph_compare_by_owner(const void *a, const void *b)
 static int dist_graph_compare_by_sender(const void *a, const void *b)
 {
     const struct edge_end *x = a, *y = b;
-    if (x->teller != y->teller)
-        return x->teller < y->teller ? -1 : 1;
+    if (x->declared_by != y->declared_by)
+        return x->declared_by < y->declared_by ? -1 : 1;
     return (x->number > y->number) - (x->number < y->number);
 }
 
 static int build_same_group(struct creation *c)
 {
-    return creation_make(c, group_retain(c->parent->group), NULL);
+    return creation_build_comm(c, group_retain(c->parent->group), NULL);
 }
 
 /* Checks a list of the user's neighbours and their weights. */
@@ -142,7 +142,7 @@ static int graph_collect_edges(struct comm *c, int n, const int *sources, const 
             struct edge_end e = {.owner = sources[i],
                                  .other = destinations[at],
                                  .weight = weights != MPI_UNWEIGHTED ? weights[at] : 0};
-            e.teller = c->rank;
+            e.declared_by = c->rank;
             e.number = (int32_t)at;
             declared->list[declared->count++] = e;
             e.owner = destinations[at];
@@ -167,8 +167,8 @@ static int receive_arrived_ends(struct comm *c, int tag, struct ends *mine)
         struct request *r;
         int rc = ends_reserve(mine, count);
         if (!rc)
-            rc =
-                p2p_imrecv(p2p, m, mine->list + mine->count, status_bytes(&status), dtype_from(MPI_BYTE), &r);
+            rc = p2p_imrecv(p2p, m, mine->list + mine->count, status_bytes(&status),
+                            dtype_from_handle(MPI_BYTE), &r);
         if (rc)
             return rc;
         rc = p2p_wait(p2p, r);
@@ -208,14 +208,15 @@ static int send_declared_ends(struct comm *c, int tag, struct ends *declared, st
         }
         rc = comm_get_peer(c, owner, &peer);
         if (!rc)
-            rc = p2p_isend(c->proc->p2p, declared->list + i, (MPI_Count)bytes, dtype_from(MPI_BYTE), peer,
-                           comm_coll_envelope(c, c->rank, tag), SEND_SYNCHRONOUS, &out->requests[out->count]);
+            rc = p2p_isend(c->proc->p2p, declared->list + i, (MPI_Count)bytes, dtype_from_handle(MPI_BYTE),
+                           peer, comm_coll_envelope(c, c->rank, tag), SEND_SYNCHRONOUS,
+                           &out->requests[out->count]);
         out->count += rc ? 0 : 1;
     }
     return rc;
 }
 
-static bool outbox_empty(struct outbox *out)
+static bool has_completed_sends(struct outbox *out)
 {
     while (out->count > 0) {
         struct request *r = out->requests[out->count - 1];
@@ -244,7 +245,7 @@ static int graph_exchange_ends(struct comm *c, struct ends *declared, struct end
         int taken = receive_arrived_ends(c, tag, mine);
         if (taken && !local_error)
             local_error = taken;
-        if (!started && outbox_empty(&sent)) {
+        if (!started && has_completed_sends(&sent)) {
             create->agree.local_error = local_error;
             creation_start(create);
             started = true;

@@ -50,18 +50,18 @@ static int epoch_count_bits(const uint64_t *mask, int from, int to)
     return n;
 }
 
-static bool needs_context_return(const struct proc *p)
+static bool must_free_retired_ids(const struct proc *p)
 {
     return (epoch_count_bits(p->context_mask, 0, CONTEXT_SINGLE_WORDS) < FEW_SINGLE ||
             epoch_count_bits(p->context_mask, CONTEXT_SINGLE_WORDS, CONTEXT_WORDS) < FEW_SHARED) &&
            epoch_count_bits(p->context_epochs->waiting, 0, CONTEXT_WORDS) >= MANY;
 }
 
-void contexts_return(struct proc *p, bool needed)
+void context_free_retired_ids(struct proc *p, bool needed)
 {
     struct context_epochs *e = p->context_epochs;
     bool any = false;
-    if (!e || !(needed || needs_context_return(p)))
+    if (!e || !(needed || must_free_retired_ids(p)))
         return;
     for (uint32_t id = 0; id < CONTEXT_IDS; id++) {
         const uint64_t bit = 1ull << id % 64;

@@ -24,7 +24,7 @@
 void context_retire(struct proc *p, uint32_t number);
 
 /* Called before ids are offered: makes retired ids free again if few others are left, or if `needed`. */
-void contexts_return(struct proc *p, bool needed);
+void context_free_retired_ids(struct proc *p, bool needed);
 
 /* True if this process has retired the communicator of this context: nothing will receive the message. */
 bool context_is_retired(const struct proc *p, uint32_t context);

@@ -60,10 +60,10 @@ static void fail_pending_collectives(struct comm *c, int error)
     get_comm_fault(c);
     c->broken = error;
     if (c->coll) {
-        c->coll_put_away = c->coll;
+        c->failed_coll = c->coll;
         c->coll = NULL;
     }
-    c->messages_may_follow = true; /* messages of the failed collectives may still be under way */
+    c->messages_may_arrive_later = true; /* messages of the failed collectives may still be under way */
     if (c->local_comm)
         fail_pending_collectives(c->local_comm, error);
 }

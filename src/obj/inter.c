@@ -24,7 +24,7 @@ static int check_disjoint(const struct group *local, const struct group *remote)
 
 /* Fills in the job ranks of the remote group from the records: process names, or descriptors (names with
  * addresses) if the groups belong to different jobs. */
-static int remote_table(const struct creation *c, uint32_t *table)
+static int inter_fill_remote_table(const struct creation *c, uint32_t *table)
 {
     const struct assembly *round = &c->agree.round;
     struct net *net = round->gang.proc->net;
@@ -55,7 +55,7 @@ static int build_inter(struct creation *c)
     if (!table)
         return err_set(MPI_ERR_NO_MEM, "out of memory for a group of %d processes", c->agree.round.others);
     struct group *remote;
-    int rc = remote_table(c, table);
+    int rc = inter_fill_remote_table(c, table);
     rc = rc ? rc : group_from_table(gang->proc->rank, table, c->agree.round.others, &remote);
     free(table);
     if (rc == NEED_CARDS) {
@@ -69,7 +69,7 @@ static int build_inter(struct creation *c)
         group_release(remote);
         return rc;
     }
-    return creation_make(c, group_retain(gang->members), remote);
+    return creation_build_comm(c, group_retain(gang->members), remote);
 }
 
 /* Prepares the record to exchange: a short process name, or a descriptor with addresses if the groups
@@ -173,7 +173,7 @@ static int build_merge(struct creation *c)
     struct group *merged;
     int rc = mine_first ? group_concatenate(inter->group, inter->remote, inter->proc->rank, &merged)
                         : group_concatenate(inter->remote, inter->group, inter->proc->rank, &merged);
-    return rc ? rc : creation_make(c, merged, NULL);
+    return rc ? rc : creation_build_comm(c, merged, NULL);
 }
 
 int intercomm_merge(struct comm *inter, bool high, struct comm **out)

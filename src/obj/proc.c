@@ -80,7 +80,7 @@ static void close_parked_layers(void)
 
 /* Makes standard output line-buffered: if another rank's failure ends this one, printed lines are not lost.
  * A program that wants a large buffer calls setvbuf after MPI_Init. An unbuffered stream stays unbuffered. */
-static void buffer_lines(const struct boot *b)
+static void set_stdout_line_buffered(const struct boot *b)
 {
     if (strcmp(b->launcher, "singleton") != 0 && !isatty(STDOUT_FILENO) && __fbufsize(stdout) != 1)
         setvbuf(stdout, NULL, _IOLBF, 0);
@@ -121,8 +121,8 @@ static int layers_open(struct proc *p)
         return rc;
     if (p->boot->rank == 0)
         tunables_report();
-    log_identity((int)p->boot->rank, p->boot->host);
-    buffer_lines(p->boot);
+    log_set_identity((int)p->boot->rank, p->boot->host);
+    set_stdout_line_buffered(p->boot);
     gpu_set_activation_callback(watch_unmapped_memory);
     rc = gpu_open();
     if (!rc)
@@ -130,7 +130,7 @@ static int layers_open(struct proc *p)
     if (!rc)
         rc = p2p_open(p->net, &p->p2p);
     if (!rc)
-        rc = net_settle(p->net);
+        rc = net_open_requested_connections(p->net);
     if (!rc) {
         p2p_on_drop_comm(p->p2p, comm_release);
         p2p_on_peer_of(p->p2p, comm_find_sender, p);
@@ -253,7 +253,7 @@ void proc_close_unopened_boot(void)
     parked.unopened = NULL;
 }
 
-int proc_end_world(struct proc *p)
+int proc_delete_world_attributes(struct proc *p)
 {
     int rc = attr_delete_all(p, MPI_COMM_SELF, &p->self->attrs);
     int rc_world = attr_delete_all(p, MPI_COMM_WORLD, &p->world->attrs);
@@ -268,7 +268,7 @@ void proc_flush_pending_sends(struct proc *p)
     net_wait_end(p->net, &w);
 }
 
-static void flush_buffered(struct proc *p)
+static void detach_bsend_buffer(struct proc *p)
 {
     void *buffer;
     MPI_Count size;
@@ -293,9 +293,9 @@ static void proc_park_layers(struct proc *p)
 int proc_close(struct proc *p)
 {
     proc_lock(p);
-    int rc = proc_end_world(p);
+    int rc = proc_delete_world_attributes(p);
     p->ending = true;
-    flush_buffered(p);
+    detach_bsend_buffer(p);
     proc_flush_pending_sends(p);
     if (p->world_used && p->size > 1) {
         int quiesced = p->quiesce ? p->quiesce(p) : comm_quiesce(p->world);

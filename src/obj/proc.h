@@ -91,7 +91,7 @@ int proc_close(struct proc *p);
 
 /* Runs the attribute delete functions of MPI_COMM_SELF and MPI_COMM_WORLD, the first step of MPI_Finalize.
  * proc_close() calls this function too. */
-int proc_end_world(struct proc *p);
+int proc_delete_world_attributes(struct proc *p);
 
 /* Waits until the sends of requests that the program has freed are complete. */
 void proc_flush_pending_sends(struct proc *p);

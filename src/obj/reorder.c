@@ -55,7 +55,7 @@ static int compare_seats(const void *a, const void *b)
 
 /* Sorts the processes by node. Returns the number per node if it is equal on all nodes and above 1, else
  * 0. */
-static int seats_by_node(const struct comm *c, struct seat *seats)
+static int sort_processes_by_node(const struct comm *c, struct seat *seats)
 {
     for (int i = 0; i < c->size; i++)
         seats[i] = (struct seat){c->proc->boot->node_of[group_job_rank(c->group, i)], i};
@@ -95,7 +95,7 @@ bool cart_reorder(const struct comm *parent, int ndims, const int *dims, int *or
     if (parent->guests)
         return false; /* node numbers of other jobs are not comparable */
     struct seat *seats = malloc(((size_t)parent->size + 1) * sizeof(*seats));
-    int each = seats ? seats_by_node(parent, seats) : 0;
+    int each = seats ? sort_processes_by_node(parent, seats) : 0;
     if (each)
         search_boxes(&b, 0, each);
     bool found = each && b.best_surface < 1e300;

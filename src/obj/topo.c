@@ -147,7 +147,7 @@ static int no_topology(const struct comm *c)
     return err_set(MPI_ERR_TOPOLOGY, "%s has no topology", comm_label(c));
 }
 
-static int graph_begin(const struct topology *t, int rank)
+static int graph_first_edge(const struct topology *t, int rank)
 {
     return rank ? t->u.graph.ends[rank - 1] : 0;
 }
@@ -162,7 +162,7 @@ int topology_degrees(const struct comm *c, int *indegree, int *outdegree)
         *indegree = *outdegree = 2 * t->u.cart.ndims;
         break;
     case MPI_GRAPH:
-        *indegree = *outdegree = t->u.graph.ends[c->rank] - graph_begin(t, c->rank);
+        *indegree = *outdegree = t->u.graph.ends[c->rank] - graph_first_edge(t, c->rank);
         break;
     default:
         *indegree = t->u.dist.indegree;
@@ -184,7 +184,7 @@ int topology_neighbors(const struct comm *c, int *sources, int *destinations)
         return MPI_SUCCESS;
     }
     if (t->kind == MPI_GRAPH)
-        memcpy(sources, t->u.graph.neighbors + graph_begin(t, c->rank), (size_t)indegree * sizeof(int));
+        memcpy(sources, t->u.graph.neighbors + graph_first_edge(t, c->rank), (size_t)indegree * sizeof(int));
     else
         for (int i = 0; i < t->u.cart.ndims; i++)
             cart_shift(t, c->rank, i, 1, &sources[2 * i], &sources[2 * i + 1]);

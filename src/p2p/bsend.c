@@ -146,7 +146,7 @@ int bsend_send(struct bsend_pool *pool, const void *buf, MPI_Count count, struct
     rc = dt_pack_all(type, count, buf, piece->start);
     struct request *r = NULL;
     if (rc == 0)
-        rc = p2p_isend(pool->p2p, piece->start, (MPI_Count)len, dtype_from(MPI_PACKED), to, env,
+        rc = p2p_isend(pool->p2p, piece->start, (MPI_Count)len, dtype_from_handle(MPI_PACKED), to, env,
                        SEND_STANDARD, &r);
     if (rc != 0 || r->complete) {
         if (rc == 0)

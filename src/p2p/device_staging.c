@@ -18,7 +18,7 @@ static COUNTER(staged, "p2p_device_staged_bytes",
 static void open_data_cursor(const struct p2p_request *r, struct dt_cursor *c)
 {
     if (r->block)
-        dt_cursor_init(c, dtype_from(MPI_BYTE), (MPI_Count)r->length, r->buf);
+        dt_cursor_init(c, dtype_from_handle(MPI_BYTE), (MPI_Count)r->length, r->buf);
     else
         dt_cursor_init(c, r->type, r->count, r->buf);
 }
@@ -62,7 +62,7 @@ static bool has_descriptor(const struct p2p_request *r)
     return r->device_part && r->device_part->descriptor >= 0;
 }
 
-bool device_may_keep_descriptor(const struct p2p_request *r)
+bool device_can_store_descriptor(const struct p2p_request *r)
 {
     return r->base.p2p->descriptors < DESCRIPTORS_MOST || has_descriptor(r);
 }

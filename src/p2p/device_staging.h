@@ -16,7 +16,7 @@ int device_deliver(struct p2p_request *r, const void *payload, size_t len);
 
 /* False: the limit of open descriptors of exported memory is reached; the program's files need descriptors,
  * too. */
-bool device_may_keep_descriptor(const struct p2p_request *r);
+bool device_can_store_descriptor(const struct p2p_request *r);
 /* Stores the descriptor by which another process maps the request's data; closes it when the request ends.
  * False: out of memory; the descriptor was closed. */
 bool device_store_descriptor(struct p2p_request *r, int descriptor);

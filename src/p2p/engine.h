@@ -44,9 +44,10 @@ struct p2p {
     struct net_hook copy_hook; /* in net->hooks while `copies` is not empty */
     struct list links;         /* struct link: peers to which, or from which, receives were offered */
     uint64_t offer_above;      /* receives of more bytes may be offered to their senders */
-    uint64_t look_from; /* receives of at least this many bytes are checked when posted (offers, failures) */
-    bool faults;        /* a process has died or a communicator was revoked: receives are judged (fault.h) */
-    p2p_judge *judge;   /* set by the layer that knows communicators; NULL: not set yet */
+    uint64_t
+        check_posted_from; /* receives of at least this many bytes are checked when posted (offers, failures) */
+    bool faults;      /* a process has died or a communicator was revoked: receives are judged (fault.h) */
+    p2p_judge *judge; /* set by the layer that knows communicators; NULL: not set yet */
     void (*died)(void *arg, uint32_t number);
     void *judge_arg;
     uint32_t dice;          /* state of the random numbers for last bytes */
@@ -61,8 +62,8 @@ struct p2p {
     const struct p2p_watch *watch; /* NULL: no tool attached, no overhead */
     const struct p2p_debug *debug; /* NULL: neither FISHPLATE_DEBUG=match nor leaks */
     struct list notes;             /* notes that wait for a message or a receive (note.c) */
-    void (*plain_deliver)(void *ctx, struct peer *from, const struct frame_header *h, const void *payload,
-                          size_t len);
+    void (*deliver_without_notes)(void *ctx, struct peer *from, const struct frame_header *h,
+                                  const void *payload, size_t len);
 };
 
 struct p2p_request {

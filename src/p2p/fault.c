@@ -65,7 +65,7 @@ bool p2p_is_suspended(const struct request *base)
     return base->ops == &recv_ops && ((const struct p2p_request *)base)->state == STATE_RECV_SUSPENDED;
 }
 
-static bool is_internal(const struct request *r)
+static bool request_is_internal(const struct request *r)
 {
     return r->on_complete != NULL || r->freed;
 }
@@ -114,7 +114,7 @@ static bool apply_faults_to_posted(struct p2p *p, struct p2p_request *r)
     if (error == MPIX_ERR_PROC_FAILED_PENDING) {
         if (r->state == STATE_RECV_SUSPENDED)
             return false;
-        if (!r->stack && !is_internal(&r->base)) {
+        if (!r->stack && !request_is_internal(&r->base)) {
             request_suspend(r);
             return false;
         }
@@ -213,7 +213,7 @@ static void apply_faults_to_unexpected(struct p2p *p)
 void p2p_recheck_faults(struct p2p *p)
 {
     p->faults = true;
-    p->look_from = 0;
+    p->check_posted_from = 0;
     apply_faults_to_all_posted(p);
     apply_faults_to_unexpected(p);
 }
@@ -252,7 +252,7 @@ static void fault_peer_died(void *ctx, uint32_t number, struct peer *peer)
 {
     struct p2p *p = ctx;
     p->faults = true;
-    p->look_from = 0;
+    p->check_posted_from = 0;
     if (peer) {
         while (!list_empty(&peer->pending) && peer_resume(peer) > 0)
             ; /* queued sends fail now, and may queue a control frame for the peer */

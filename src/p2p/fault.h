@@ -1,6 +1,6 @@
 /* fault.h: ends point-to-point requests when processes die or communicators are revoked. The layers above
  * know communicators and decide which envelopes (source, tag, communicator) have failed; this file ends the
- * requests with these envelopes. Before the first fault no receive is checked (p2p->look_from). Sends to dead
+ * requests with these envelopes. Before the first fault no receive is checked (p2p->check_posted_from). Sends to dead
  * processes fail in their transport (net/lost.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */

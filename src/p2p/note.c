@@ -162,7 +162,7 @@ static void deliver_with_notes(void *ctx, struct peer *from, const struct frame_
     else if (message && !(h->context & 1) && !list_empty(&p->notes))
         note_handle_before_match(p, from, h);
     if (h->kind != FRAME_NOTE)
-        p->plain_deliver(ctx, from, h, payload, len);
+        p->deliver_without_notes(ctx, from, h, payload, len);
 }
 
 static int note_resume(struct net_pending *item)
@@ -223,7 +223,7 @@ void p2p_set_debug(struct p2p *p, const struct p2p_debug *debug)
 {
     p->debug = debug;
     p->offer_above = 0;
-    p->look_from = MIN(p->look_from, 1u);
+    p->check_posted_from = MIN(p->check_posted_from, 1u);
     list_init(&p->notes);
     if (!debug->match && !debug->made)
         return;
@@ -232,7 +232,7 @@ void p2p_set_debug(struct p2p *p, const struct p2p_debug *debug)
             p->net->peers[r]->eager_below = 1;
     if (!debug->match)
         return;
-    p->plain_deliver = p->net->deliver;
+    p->deliver_without_notes = p->net->deliver;
     p->net->deliver = deliver_with_notes;
 }
 

@@ -181,7 +181,7 @@ void rtr_arrived(struct p2p *p, struct peer *from, const struct frame_header *h,
     counter_add(&crossed, 1);
 }
 
-bool offer_take_for_send(struct peer *to, struct envelope env, struct offer *offer)
+bool offer_claim_for_send(struct peer *to, struct envelope env, struct offer *offer)
 {
     struct link *l = peer_link(to);
     if (!l || !offers_remove_matching(&l->offers, env, offer))
@@ -192,7 +192,7 @@ bool offer_take_for_send(struct peer *to, struct envelope env, struct offer *off
 
 /* Sends TAKEN for a message that is being written to an offer, if frames can overtake the write: its receive
  * must not match the next message. */
-static int taken_send_notice(struct peer *to, struct p2p_request *r, struct envelope env)
+static int offer_send_taken(struct peer *to, struct p2p_request *r, struct envelope env)
 {
     if (r->write.taken_sent || !envelope_equal(header_envelope(&r->header), env))
         return 0;
@@ -202,14 +202,14 @@ static int taken_send_notice(struct peer *to, struct p2p_request *r, struct enve
     return rc;
 }
 
-int offer_skip_for_send(struct peer *to, struct envelope env)
+int offer_discard_for_send(struct peer *to, struct envelope env)
 {
     struct offer offer;
     int rc = 0;
-    offer_take_for_send(to, env, &offer);
+    offer_claim_for_send(to, env, &offer);
     if (!to->caps.put_ordered)
         list_foreach(pos, &peer_link(to)->writes) rc =
-            rc ? rc : taken_send_notice(to, list_entry(pos, struct p2p_request, write.link), env);
+            rc ? rc : offer_send_taken(to, list_entry(pos, struct p2p_request, write.link), env);
     return rc;
 }
 
@@ -220,7 +220,7 @@ void offer_write_begin(struct p2p_request *r)
     update_eager_limit(r->peer);
 }
 
-bool offer_awaited(const struct p2p_request *r)
+bool offer_is_awaited(const struct p2p_request *r)
 {
     if (!r->registered || !protocol_waits_for_offers() || protocol_offers(r->peer) == PROTOCOL_RENDEZVOUS)
         return false;
@@ -228,7 +228,7 @@ bool offer_awaited(const struct p2p_request *r)
     return clock_ns() - r->hold.since < limit;
 }
 
-static void offer_answer(struct p2p *p, struct peer *to)
+static void offer_send_recalled(struct p2p *p, struct peer *to)
 {
     struct frame_header h = {.kind = FRAME_RECALLED};
     control_send(p, to, &h, NULL, 0);
@@ -241,7 +241,7 @@ void offer_write_end(struct p2p_request *r)
     update_eager_limit(r->peer);
     if (l->answer && list_empty(&l->writes)) {
         l->answer = false;
-        offer_answer(r->base.p2p, r->peer);
+        offer_send_recalled(r->base.p2p, r->peer);
     }
 }
 
@@ -258,5 +258,5 @@ void recall_arrived(struct p2p *p, struct peer *from, const struct frame_header 
     if (l && !list_empty(&l->writes))
         l->answer = true;
     else
-        offer_answer(p, from);
+        offer_send_recalled(p, from);
 }

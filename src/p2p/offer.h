@@ -47,14 +47,14 @@ frame_handler taken_arrived, recalled_arrived;
 /* Handlers of frames at the sender. */
 frame_handler rtr_arrived, recall_arrived;
 /* Claims the offer for a message that is about to be sent, if there is one. */
-bool offer_take_for_send(struct peer *to, struct envelope env, struct offer *offer);
+bool offer_claim_for_send(struct peer *to, struct envelope env, struct offer *offer);
 /* Called when the send begins, and ends, to write into the offer that it has claimed. */
 void offer_write_begin(struct p2p_request *r);
 void offer_write_end(struct p2p_request *r);
 /* Called for a message that is about to be sent in a frame, while to->eager_below is 0: discards an offer for
  * this message. ERR_AGAIN: the message must not be sent yet. */
-int offer_skip_for_send(struct peer *to, struct envelope env);
+int offer_discard_for_send(struct peer *to, struct envelope env);
 /* True if a send of this size should wait a moment for an offer. */
-bool offer_awaited(const struct p2p_request *r);
+bool offer_is_awaited(const struct p2p_request *r);
 
 #endif

@@ -23,7 +23,7 @@ static TUNABLE_SIZE(eager_max, "EAGER_MAX", 16 * 1024, 64, 512 * 1024,
 static void group_frame_arrived(struct p2p *p, struct peer *from, const struct frame_header *h,
                                 const void *payload, size_t len)
 {
-    net_group_frame(p->net, from, h, payload, len);
+    net_group_handle_frame(p->net, from, h, payload, len);
 }
 
 static void layer_frame_arrived(struct p2p *p, struct peer *from, const struct frame_header *h,
@@ -108,8 +108,8 @@ void p2p_set_watch(struct p2p *p, const struct p2p_watch *watch)
     p->watch = watch;
     void (*plain)(void *, struct peer *, const struct frame_header *, const void *, size_t) =
         watch ? deliver_with_tool : p2p_deliver;
-    if (p->plain_deliver)
-        p->plain_deliver = plain; /* deliver_with_notes (note.c) calls this function */
+    if (p->deliver_without_notes)
+        p->deliver_without_notes = plain; /* deliver_with_notes (note.c) calls this function */
     else
         p->net->deliver = plain;
 }
@@ -142,16 +142,16 @@ static void p2p_peer_connected(void *ctx, struct peer *peer)
     peer->eager_max = MIN(best, peer->caps.frame_max);
     peer->eager_below = p->debug ? 1 : peer->eager_max + 1;
     p->offer_above = MIN(p->offer_above, peer->eager_max);
-    p->look_from = MIN(p->look_from, p->offer_above + 1);
+    p->check_posted_from = MIN(p->check_posted_from, p->offer_above + 1);
 }
 
-static enum net_fate p2p_query_op_status(void *ctx, struct net_op *op, uint64_t *number)
+static enum net_delivery_status p2p_query_op_status(void *ctx, struct net_op *op, uint64_t *number)
 {
     bool seen;
     (void)ctx;
     if (read_is_op(op, &seen))
-        return seen ? NET_FATE_DONE : NET_FATE_REPEAT;
-    return write_is_op(op, &seen, number) && seen ? NET_FATE_ASK : NET_FATE_REPEAT;
+        return seen ? NET_DELIVERY_DONE : NET_DELIVERY_REPEAT;
+    return write_is_op(op, &seen, number) && seen ? NET_DELIVERY_QUERY : NET_DELIVERY_REPEAT;
 }
 
 /* True if the write into the receive with cookie `number` has arrived; completes the receive in this case. */
@@ -198,7 +198,7 @@ int p2p_open(struct net *net, struct p2p **out)
     traffic_open(&p->traffic[false], PATH_READ);
     traffic_open(&p->traffic[true], PATH_PIECES);
     p->offer_above = (uint64_t)eager_max.value;
-    p->look_from = p->offer_above + 1;
+    p->check_posted_from = p->offer_above + 1;
     p->dice = (uint32_t)clock_ns() ^ net->rank << 20;
     pool_init_objects(&p->requests, sizeof(struct p2p_request), 64);
     pool_init(&p->messages, sizeof(struct message) + MESSAGE_SMALL, 64);

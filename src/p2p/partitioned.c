@@ -83,7 +83,7 @@ static struct partition_side sender_side(const struct partitioned *r)
 
 /* Returns a number of a process that is the same at both ends, even if its rank differs between their
  * worlds. */
-static uint32_t number_between_worlds(const struct net *net, uint32_t rank)
+static uint32_t process_number_across_worlds(const struct net *net, uint32_t rank)
 {
     struct net_name name = net_process_name(net, rank);
     return (uint32_t)hash_positive(hash_add(HASH_START, &name, sizeof(name)));
@@ -94,7 +94,7 @@ static struct envelope channel_envelope(const struct partitioned *r, bool from_m
     uint32_t channel = r->sends ? r->mine.channel : r->theirs.channel;
     uint32_t source = from_me ? r->peer->net->rank : r->peer->rank;
     if (unlikely(r->peer->card != NULL))
-        source = number_between_worlds(r->peer->net, source);
+        source = process_number_across_worlds(r->peer->net, source);
     return (struct envelope){.context = CONTEXT_CHANNEL | channel, .source = (int32_t)source, .tag = tag};
 }
 
@@ -188,7 +188,7 @@ static int transfer_post(struct partitioned *r, struct transfer *t, struct reque
 {
     struct envelope env = channel_envelope(r, false, t->index);
     uint64_t from, to, size = (uint64_t)r->type->size;
-    struct dtype *byte = dtype_from(MPI_BYTE);
+    struct dtype *byte = dtype_from_handle(MPI_BYTE);
     MPI_Aint offset;
     transfer_byte_range(r, t->index, &from, &to);
     if (size == 0 || dt_is_contiguous_block(r->type, r->count * r->partitions, &offset)) {
@@ -262,8 +262,8 @@ static int send_description(struct partitioned *r, struct envelope env)
     if (!note)
         return err_set(MPI_ERR_NO_MEM, "out of memory for a partitioned request");
     *note = r->mine;
-    int rc =
-        p2p_isend(r->base.p2p, note, sizeof(*note), dtype_from(MPI_BYTE), r->peer, env, SEND_STANDARD, &q);
+    int rc = p2p_isend(r->base.p2p, note, sizeof(*note), dtype_from_handle(MPI_BYTE), r->peer, env,
+                       SEND_STANDARD, &q);
     if (rc == 0 && !q->complete) {
         q->user = note;
         q->on_complete = on_description_sent;
@@ -356,7 +356,7 @@ static void on_description_received(struct request *q)
 static int partitioned_match(struct partitioned *r, struct envelope env)
 {
     struct request *q;
-    int rc = p2p_irecv(r->base.p2p, &r->theirs, sizeof(r->theirs), dtype_from(MPI_BYTE), env, &q);
+    int rc = p2p_irecv(r->base.p2p, &r->theirs, sizeof(r->theirs), dtype_from_handle(MPI_BYTE), env, &q);
     if (rc != 0)
         return rc;
     if (q->complete) {

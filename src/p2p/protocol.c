@@ -151,7 +151,7 @@ static enum p2p_protocol protocol_choose_auto(struct p2p *p, struct p2p_request 
 /* The protocol for GPU memory on one node; PROTOCOL_RENDEZVOUS when it cannot be mapped. */
 static enum p2p_protocol choose_gpu_mapped(const struct p2p_request *r, const struct announcement *a)
 {
-    const bool get = map_can_get(r, a), put = map_can_put(r, a);
+    const bool get = mapget_is_possible(r, a), put = mapput_is_possible(r, a);
     if (r->base.bytes == 0 || rendezvous.value == RENDEZVOUS_R3)
         return PROTOCOL_RENDEZVOUS;
     if (get && !(put && rendezvous.value == RENDEZVOUS_MAPPUT))

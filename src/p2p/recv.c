@@ -94,7 +94,7 @@ static void recv_start(struct p2p *p, struct p2p_request *r, struct envelope env
     r->match.env = env;
     r->match.order = p->order++;
     posted_add(&p->posted, &r->match);
-    if (unlikely(r->length >= p->look_from))
+    if (unlikely(r->length >= p->check_posted_from))
         recv_check_posted(p, r);
 }
 

@@ -77,12 +77,12 @@ static int rendezvous_send_or_announce(struct p2p_request *r)
         return write_start(r);
     }
     if (r->state == STATE_SEND_HELD) {
-        if (offer_awaited(r) && !peer_is_lost(r->peer))
+        if (offer_is_awaited(r) && !peer_is_lost(r->peer))
             return ERR_AGAIN;
         request_change_state(r, STATE_SEND_TURN);
     }
     int rc =
-        likely(r->peer->eager_below != 0) ? 0 : offer_skip_for_send(r->peer, header_envelope(&r->header));
+        likely(r->peer->eager_below != 0) ? 0 : offer_discard_for_send(r->peer, header_envelope(&r->header));
     return rc ? rc : rts_send(r);
 }
 
@@ -102,7 +102,7 @@ void rendezvous_start(struct p2p *p, struct p2p_request *r)
     if (request_is_remotely_accessible(r) && (caps->get || caps->put) && !protocol_forces_pipe(r))
         request_register(r, r->length);
     r->hold.since = protocol_offers(r->peer) == PROTOCOL_RENDEZVOUS ? 0 : clock_ns();
-    bool hold = offer_awaited(r);
+    bool hold = offer_is_awaited(r);
     request_change_state(r, hold ? STATE_SEND_HELD : STATE_SEND_TURN);
     counter_add(&held, hold);
     r->pending.resume = rendezvous_resume;

@@ -18,7 +18,7 @@ static COUNTER(
 
 /* ---- the receiver reads ---- */
 
-static void getcqe_read(struct read *read, int status)
+static void getcqe_on_read_done(struct read *read, int status)
 {
     rendezvous_end_receive(container_of(read, struct p2p_request, read.read), status, true);
 }
@@ -48,7 +48,7 @@ void getcqe_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, u
         return;
     }
     read_announced(&r->read.read, r, &r->mem, rts, bytes);
-    r->read.read.done = getcqe_read;
+    r->read.read.done = getcqe_on_read_done;
     read_start(&r->read.read);
 }
 

@@ -134,7 +134,7 @@ static bool export_data(struct p2p_request *r, uint64_t bytes, struct gpu_export
         out->size = range.size;
         return true;
     }
-    if ((range.by_descriptor && !device_may_keep_descriptor(r)) || gpu_export_range(&range, out) != 0)
+    if ((range.by_descriptor && !device_can_store_descriptor(r)) || gpu_export_range(&range, out) != 0)
         return false;
     return out->fd < 0 || device_store_descriptor(r, out->fd);
 }
@@ -149,7 +149,7 @@ static bool is_on_same_node(const struct peer *peer)
 /* True if both buffers are GPU memory and the message is too short for a mapping to be faster. */
 static bool is_too_short_to_map(const struct p2p_request *r, uint64_t bytes)
 {
-    return r->device && bytes < (uint64_t)map_min.value && gpu_takes_turns() && !protocol_forces_map();
+    return r->device && bytes < (uint64_t)map_min.value && gpu_serializes_kernels() && !protocol_forces_map();
 }
 
 uint64_t map_announce(struct p2p_request *r, struct gpu_export *out)
@@ -160,12 +160,12 @@ uint64_t map_announce(struct p2p_request *r, struct gpu_export *out)
            (r->device && export_data(r, r->length, out) ? RTS_MAPGET : 0);
 }
 
-bool map_can_get(const struct p2p_request *r, const struct announcement *a)
+bool mapget_is_possible(const struct p2p_request *r, const struct announcement *a)
 {
     return a->map && r->block && gpu_is_active() && !is_too_short_to_map(r, (uint64_t)r->base.bytes);
 }
 
-bool map_can_put(const struct p2p_request *r, const struct announcement *a)
+bool mapput_is_possible(const struct p2p_request *r, const struct announcement *a)
 {
     return a->rts->can & RTS_MAPPUT && r->block && r->device;
 }

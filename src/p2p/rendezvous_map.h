@@ -18,8 +18,8 @@ struct mapput {
 uint64_t map_announce(struct p2p_request *r, struct gpu_export *out);
 
 /* At the receiver: whether the protocol is possible, and its start. */
-bool map_can_get(const struct p2p_request *r, const struct announcement *a);
-bool map_can_put(const struct p2p_request *r, const struct announcement *a);
+bool mapget_is_possible(const struct p2p_request *r, const struct announcement *a);
+bool mapput_is_possible(const struct p2p_request *r, const struct announcement *a);
 void mapget_start(struct p2p *p, struct p2p_request *r, const struct announcement *a, uint64_t bytes);
 void mapput_start(struct p2p *p, struct p2p_request *r, uint64_t bytes);
 

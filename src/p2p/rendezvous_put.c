@@ -157,7 +157,7 @@ void put_offer(struct p2p *p, struct p2p_request *r)
 
 /* ---- the sender ---- */
 
-static void put_sent(struct p2p_request *r, int status)
+static void put_on_write_done(struct p2p_request *r, int status)
 {
     request_unregister(r);
     offer_write_end(r);
@@ -167,7 +167,7 @@ static void put_sent(struct p2p_request *r, int status)
 bool put_use_offer(struct p2p_request *r)
 {
     struct offer offer;
-    if (!offer_take_for_send(r->peer, header_envelope(&r->header), &offer) || !r->block || r->device ||
+    if (!offer_claim_for_send(r->peer, header_envelope(&r->header), &offer) || !r->block || r->device ||
         !r->peer->caps.put || r->length > offer.room)
         return false;
     if (!r->registered && !(protocol_forces_pipe(r) && request_register(r, r->length)))
@@ -183,7 +183,7 @@ bool put_use_offer(struct p2p_request *r)
     r->write.tell = tell;
     r->write.looked = !tell;
     r->write.whole = true;
-    r->write.done = put_sent;
+    r->write.done = put_on_write_done;
     counter_add(&notified, tell);
     peer_count_message(r->peer, r->length);
     offer_write_begin(r);

@@ -28,7 +28,7 @@ void rput_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uin
     rendezvous_request_write(r, 0, 0, bytes);
 }
 
-static void rput_sent(struct p2p_request *r, int status)
+static void rput_on_write_done(struct p2p_request *r, int status)
 {
     request_unregister(r);
     request_end(r, status);
@@ -40,6 +40,6 @@ void rput_requested(struct p2p_request *r)
     request_change_state(r, STATE_SEND_RPUT);
     request_unpublish(r);
     r->write.whole = true;
-    r->write.done = rput_sent;
+    r->write.done = rput_on_write_done;
     write_start_or_queue(r);
 }

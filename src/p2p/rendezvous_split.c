@@ -34,7 +34,7 @@ static void receiver_part_done(struct p2p_request *r, int status, enum p2p_state
     rendezvous_end_receive(r, r->read.status, false);
 }
 
-static void split_read(struct read *read, int status)
+static void split_on_read_done(struct read *read, int status)
 {
     struct p2p_request *r = container_of(read, struct p2p_request, read.read);
     fin_send(r, status);
@@ -56,7 +56,7 @@ void split_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, ui
     rendezvous_request_write(r, CTS_SPLIT, mine, bytes - mine);
     r->read.status = 0;
     read_announced(&r->read.read, r, &r->mem, rts, mine);
-    r->read.read.done = split_read;
+    r->read.read.done = split_on_read_done;
     read_start(&r->read.read);
 }
 
@@ -74,7 +74,7 @@ static void sender_part_done(struct p2p_request *r, int status, enum p2p_state f
     request_end(r, r->base.error);
 }
 
-static void split_sent(struct p2p_request *r, int status)
+static void split_on_write_done(struct p2p_request *r, int status)
 {
     sender_part_done(r, status, STATE_SEND_SPLIT_FIN);
 }
@@ -89,6 +89,6 @@ void split_requested(struct p2p_request *r)
 {
     request_change_state(r, STATE_SEND_SPLIT);
     r->write.whole = false;
-    r->write.done = split_sent;
+    r->write.done = split_on_write_done;
     write_start_or_queue(r);
 }

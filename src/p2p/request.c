@@ -48,7 +48,7 @@ void request_complete_watched(struct request *r)
     if (freed)
         request_free(r);
     if (unlikely(net->lock != NULL))
-        net_ring_self(net);
+        net_ring_own_doorbell(net);
 }
 
 void status_set_empty(MPI_Status *status)

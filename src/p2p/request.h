@@ -118,7 +118,7 @@ static inline MPI_Request request_handle(struct request *r)
     return (MPI_Request)r;
 }
 /* NULL for MPI_REQUEST_NULL and for invalid handles, which callers distinguish by the handle. */
-static inline struct request *request_from(MPI_Request handle)
+static inline struct request *request_from_handle(MPI_Request handle)
 {
     if (handle_is_predefined(handle))
         return NULL;

@@ -29,7 +29,7 @@ static struct frame_header eager_header(struct envelope env, uint64_t length)
 static int send_frame(struct p2p_request *r)
 {
     struct peer *to = r->peer;
-    int rc = likely(to->eager_below != 0) ? 0 : offer_skip_for_send(to, header_envelope(&r->header));
+    int rc = likely(to->eager_below != 0) ? 0 : offer_discard_for_send(to, header_envelope(&r->header));
     if (rc != 0)
         return rc;
     if (unlikely(r->device)) {
@@ -130,7 +130,7 @@ static __attribute__((noinline)) bool eager_is_allowed(struct peer *to, struct e
         return false; /* a note must be sent first (note.c) */
     if (length > to->eager_max)
         return false;
-    return to->eager_below != 0 || offer_skip_for_send(to, env) == 0;
+    return to->eager_below != 0 || offer_discard_for_send(to, env) == 0;
 }
 
 /* Sends the message in one frame without a request. Returns 0 if it was sent; ERR_AGAIN: it needs a

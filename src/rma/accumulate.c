@@ -47,7 +47,7 @@ static void elements_unpack(struct dt_cursor *from, struct dtype *basic, size_t 
     dt_unpack_all(basic, (MPI_Count)n, out, packed, bytes);
 }
 
-static const void *elements_packed(struct dtype *basic, size_t n, const char *elements, char *packed)
+static const void *elements_get_packed(struct dtype *basic, size_t n, const char *elements, char *packed)
 {
     if (basic->contiguous)
         return elements;
@@ -78,7 +78,7 @@ static int direct_visit_run(void *context, struct dtype *basic, MPI_Count count,
         if (rc)
             return rc;
         if (d->gives)
-            dt_cursor_unpack(&d->into, elements_packed(basic, n, old, packed), n * (size_t)basic->size);
+            dt_cursor_unpack(&d->into, elements_get_packed(basic, n, old, packed), n * (size_t)basic->size);
         address += n * (size_t)basic->extent;
         left -= n;
     }
@@ -113,7 +113,7 @@ struct frames {
     struct win_peer *to;
     struct dt_cursor from;
     struct rma_op *op; /* NULL: no result is returned */
-    struct rma_ask ask;
+    struct rma_result_request ask;
     struct dtype *basic; /* element type of the frame that is being filled */
     struct rma_span spans[RMA_RUNS_MAX];
     int nspans, max;
@@ -122,7 +122,7 @@ struct frames {
     bool takes;
 };
 
-/* Returns the address in the scratch buffer at which elements start. A struct rma_ask precedes them if the
+/* Returns the address in the scratch buffer at which elements start. A struct rma_result_request precedes them if the
  * frame requests a result. */
 static char *frame_data(const struct frames *f)
 {
@@ -194,14 +194,14 @@ int accumulate_start(const struct rma_call *c, struct win_peer *to)
     struct frames f = {.call = c, .to = to, .takes = c->op->code != OP_NO_OP};
     const bool gives = c->kind == RMA_IS_GET_ACCUMULATE;
     if (gives) {
-        int rc = op_new_under_way(c, &c->result, to, &f.op);
+        int rc = operation_create(c, &c->result, to, &f.op);
         if (rc)
             return rc;
         f.ask.cookie = f.op->cookie;
     } else if (c->request) {
         *c->request = p2p_completed_send_request(c->win->proc->p2p);
     }
-    const size_t chunk = rma_chunk(to) - sizeof(struct rma_ask);
+    const size_t chunk = rma_chunk(to) - sizeof(struct rma_result_request);
     f.max = (int)MIN((size_t)RMA_RUNS_MAX, MAX(chunk / 4 / sizeof(f.spans[0]), 1));
     f.room = chunk - (size_t)f.max * sizeof(f.spans[0]);
     if (f.takes)
@@ -236,15 +236,16 @@ static bool span_apply_operation(struct win *w, struct win_peer *from, const str
     return rc == MPI_SUCCESS;
 }
 
-void acc_arrived(struct win *w, struct win_peer *from, const struct frame_header *h, const char *payload,
-                 size_t len)
+void accumulate_handle_frame(struct win *w, struct win_peer *from, const struct frame_header *h,
+                             const char *payload, size_t len)
 {
     struct dtype *basic = decode_element_type(h->aux);
     const struct op *op = NULL;
     for (uint32_t i = 0; i < OP_HANDLES && !op; i++)
         if (op_by_handle[i].handle && op_by_handle[i].code == h->tag >> 24)
             op = &op_by_handle[i];
-    const size_t n = h->tag & 0xffffff, head = h->flags == RMA_GET_ACC ? sizeof(struct rma_ask) : 0;
+    const size_t n = h->tag & 0xffffff,
+                 head = h->flags == RMA_GET_ACC ? sizeof(struct rma_result_request) : 0;
     CHECK(op && n > 0 && head <= len && h->word <= len - head &&
               (len - head - h->word) / sizeof(struct rma_span) >= n,
           "an accumulate frame is inconsistent");
@@ -252,7 +253,7 @@ void acc_arrived(struct win *w, struct win_peer *from, const struct frame_header
           "an accumulate has an operator that its type does not have");
     const bool takes = op->code != OP_NO_OP;
     const char *in = payload + head, *end = in + h->word;
-    struct rma_ask ask = {0};
+    struct rma_result_request ask = {0};
     _Alignas(16) char old[RMA_CHUNK_MAX], answer[RMA_CHUNK_MAX + sizeof(ask.position)];
     size_t used = sizeof(ask.position);
     if (head)
@@ -283,11 +284,11 @@ void acc_arrived(struct win *w, struct win_peer *from, const struct frame_header
 int swap_start(const struct rma_call *c, struct win_peer *to)
 {
     struct {
-        struct rma_ask ask;
+        struct rma_result_request ask;
         struct rma_swap swap;
     } frame;
     struct rma_op *o;
-    int rc = op_new_under_way(c, &c->result, to, &o);
+    int rc = operation_create(c, &c->result, to, &o);
     if (rc)
         return rc;
     memset(&frame, 0, sizeof(frame));
@@ -303,10 +304,10 @@ int swap_start(const struct rma_call *c, struct win_peer *to)
     return MPI_SUCCESS;
 }
 
-void swap_arrived(struct win *w, struct win_peer *from, const struct frame_header *h, const char *payload,
-                  size_t len)
+void swap_handle_frame(struct win *w, struct win_peer *from, const struct frame_header *h,
+                       const char *payload, size_t len)
 {
-    struct rma_ask ask;
+    struct rma_result_request ask;
     struct rma_swap swap;
     char answer[sizeof(ask.position) + sizeof(swap.value)] = {0};
     struct dtype *basic = decode_element_type(h->aux);

@@ -20,9 +20,9 @@ static COUNTER(
 
 #define ELEMENTS_MAX 4 /* a call with more elements is sent to the target in a frame */
 
-bool adapter_changes_element(const struct dtype *basic, uint64_t address)
+bool adapter_can_change_element(const struct dtype *basic, uint64_t address)
 {
-    return basic->size == 8 && atomic_by_processor(basic, address);
+    return basic->size == 8 && has_processor_atomic(basic, address);
 }
 
 static uint64_t compute_new_value(const struct op *op, const struct dtype *basic, uint64_t value,
@@ -36,7 +36,7 @@ static uint64_t compute_new_value(const struct op *op, const struct dtype *basic
 
 static bool is_single_atomic(const struct op *op, const struct dtype *basic)
 {
-    return op->code == OP_NO_OP || atomic_adds(op, basic);
+    return op->code == OP_NO_OP || is_integer_sum(op, basic);
 }
 
 /* An 8-byte word of a target. `change` executes one adapter atomic on the word. */
@@ -229,30 +229,31 @@ static bool change_remote_word(struct word *w, const struct net_atomic *change, 
     return r->status == 0;
 }
 
-bool adapter_atomics_fit(const struct rma_call *c, const struct win_peer *to, uint64_t offset)
+bool adapter_atomics_are_possible(const struct rma_call *c, const struct win_peer *to, uint64_t offset)
 {
     const bool takes = c->op && c->op->code != OP_NO_OP, gives = c->kind == RMA_IS_GET_ACCUMULATE;
     return to->peer->transport == c->win->adapter && c->win->adapter->adds && c->count <= ELEMENTS_MAX &&
            !gpu_memory_is_device(c->result.buf) && c->type->obj.predefined &&
-           adapter_changes_element(c->type, to->at.base + offset) && (!takes || c->origin.type == c->type) &&
-           (!gives || c->result.type == c->type);
+           adapter_can_change_element(c->type, to->at.base + offset) &&
+           (!takes || c->origin.type == c->type) && (!gives || c->result.type == c->type);
 }
 
 /* Accumulates of one origin to the same memory keep their order (MPI-5.0, 12.7.2): an operation by frames
  * waits for overlapping operations by the adapter, and vice versa. The ranges of frames sent before the
  * adapter's first use are not recorded, so the adapter's first operation waits for all of them. */
-int adapter_keep_order(const struct rma_call *c, struct win_peer *to, uint64_t offset, bool by_adapter)
+int adapter_wait_for_conflicts(const struct rma_call *c, struct win_peer *to, uint64_t offset,
+                               bool by_adapter)
 {
     struct adapter_atomics *x = to->adapter_atomics;
     if (!x)
-        return by_adapter ? peer_finish(to, true) : MPI_SUCCESS;
+        return by_adapter ? peer_wait_operations(to, true) : MPI_SUCCESS;
     struct reach *const mine = &x->reach[by_adapter], *const other = &x->reach[!by_adapter];
     MPI_Aint gap;
     const MPI_Count span = dt_span(c->type, c->count, &gap);
     const uint64_t first = offset + (uint64_t)gap, end = first + (uint64_t)span;
     int rc = MPI_SUCCESS;
     if (to->busy.next != &to->busy && first < other->end && other->first < end)
-        rc = peer_finish(to, true);
+        rc = peer_wait_operations(to, true);
     if (!win_peer_is_busy(to)) /* no operation on this peer is in progress */
         *mine = *other = (struct reach){0};
     *mine =
@@ -265,7 +266,7 @@ static int start_requests(const struct rma_call *c, struct win_peer *to, uint64_
 {
     const bool gives = c->kind != RMA_IS_ACCUMULATE;
     struct rma_op *o;
-    int rc = op_new_under_way(c, gives ? &c->result : &c->origin, to, &o);
+    int rc = operation_create(c, gives ? &c->result : &c->origin, to, &o);
     if (rc)
         return rc;
     for (MPI_Count i = 0; i < c->count; i++) {

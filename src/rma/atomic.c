@@ -44,7 +44,7 @@ static void unlock_memory(struct win_slot *slot)
     shlock_release(&slot->change.lock);
 }
 
-bool atomic_by_processor(const struct dtype *basic, uint64_t address)
+bool has_processor_atomic(const struct dtype *basic, uint64_t address)
 {
     const MPI_Count size = basic->size;
     return !basic->shape && dt_kinds[basic->kind].num < NUM_F16 && basic->contiguous &&
@@ -99,7 +99,7 @@ ELEMENTS(uint16_t, elements_2)
 ELEMENTS(uint32_t, elements_4)
 ELEMENTS(uint64_t, elements_8)
 
-bool atomic_adds(const struct op *op, const struct dtype *basic)
+bool is_integer_sum(const struct op *op, const struct dtype *basic)
 {
     return op->code == OP_SUM && is_integer(basic);
 }
@@ -187,7 +187,7 @@ static int apply_locked(struct win *w, struct win_slot *slot, bool bulk, const s
 static bool can_change_in_bulk(struct win_slot *slot, const struct dtype *basic, const void *target, size_t n)
 {
     return n >= BULK_ELEMENTS && !(slot_window_entry(slot)->target.atomics != ATOMICS_PROCESSOR &&
-                                   adapter_changes_element(basic, (uintptr_t)target));
+                                   adapter_can_change_element(basic, (uintptr_t)target));
 }
 
 /* single_begin() and single_end() enclose changes by processor atomics. single_begin() announces the change,
@@ -208,18 +208,18 @@ static void single_end(struct win *w, struct win_slot *slot, bool is_locked)
 }
 
 /* True if the element is in this process's memory and only the adapter may change it. */
-static bool is_by_adapter(const struct win *w, const struct win_slot *slot, const struct dtype *basic,
-                          const void *target)
+static bool is_changed_by_adapter_only(const struct win *w, const struct win_slot *slot,
+                                       const struct dtype *basic, const void *target)
 {
     return unlikely(w->atomics == ATOMICS_ADAPTER) && slot == w->my_slot &&
-           adapter_changes_element(basic, (uintptr_t)target);
+           adapter_can_change_element(basic, (uintptr_t)target);
 }
 
-static bool is_changed_here_only(const struct win *w, const struct win_slot *slot, const struct dtype *basic,
-                                 const void *target)
+static bool is_changed_by_this_process_only(const struct win *w, const struct win_slot *slot,
+                                            const struct dtype *basic, const void *target)
 {
     return !w->shared && slot == w->my_slot &&
-           !(w->atomics == ATOMICS_BOTH && adapter_changes_element(basic, (uintptr_t)target));
+           !(w->atomics == ATOMICS_BOTH && adapter_can_change_element(basic, (uintptr_t)target));
 }
 
 static void apply_atomics(const struct op *op, struct dtype *basic, const void *in, void *target,
@@ -269,15 +269,15 @@ int win_apply(struct win *w, struct win_slot *slot, const struct op *op, struct 
     bool is_locked;
     if (unlikely(gpu_memory_is_device(target)))
         return apply_on_device(w, slot, op, basic, in, target, fetched, n);
-    if (is_by_adapter(w, slot, basic, target)) {
+    if (is_changed_by_adapter_only(w, slot, basic, target)) {
         adapter_apply(w, op, basic, in, target, fetched, n);
         return MPI_SUCCESS;
     }
-    if (is_changed_here_only(w, slot, basic, target)) {
+    if (is_changed_by_this_process_only(w, slot, basic, target)) {
         apply_nonatomic(op, basic, in, target, fetched, n);
         return MPI_SUCCESS;
     }
-    const bool atomics = atomic_by_processor(basic, (uintptr_t)target);
+    const bool atomics = has_processor_atomic(basic, (uintptr_t)target);
     if (!atomics || can_change_in_bulk(slot, basic, target, n))
         return apply_locked(w, slot, atomics, op, basic, in, target, fetched, n);
     int rc = single_begin(w, slot, &is_locked);
@@ -331,15 +331,15 @@ int win_swap(struct win *w, struct win_slot *slot, struct dtype *basic, const vo
         unlock_device_memory(w, slot);
         return rc;
     }
-    if (is_by_adapter(w, slot, basic, target)) {
+    if (is_changed_by_adapter_only(w, slot, basic, target)) {
         adapter_swap(w, value, compare, target, fetched);
         return MPI_SUCCESS;
     }
-    if (is_changed_here_only(w, slot, basic, target)) {
+    if (is_changed_by_this_process_only(w, slot, basic, target)) {
         swap_nonatomic(size, value, compare, target, fetched);
         return MPI_SUCCESS;
     }
-    const bool atomics = atomic_by_processor(basic, (uintptr_t)target);
+    const bool atomics = has_processor_atomic(basic, (uintptr_t)target);
     int rc = atomics ? single_begin(w, slot, &is_locked) : lock_memory(w, slot);
     if (unlikely(rc))
         return rc;

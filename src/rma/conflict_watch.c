@@ -46,7 +46,7 @@ struct watched {
     struct rma_run runs[WATCH_RUNS];
 };
 
-bool watch_wanted(void)
+bool watch_is_enabled(void)
 {
     const struct tunable *t = tunables_find("DEBUG");
     return t && tunable_has_word(t, "rma");
@@ -62,12 +62,12 @@ static void format_call_site(const Dl_info *it, uintptr_t address, char *out, si
 }
 
 /* Finds the innermost caller outside of this library. */
-static void find_site(char *out, size_t size)
+static void find_call_site(char *out, size_t size)
 {
     void *frames[24];
     Dl_info us = {0}, it = {0};
     const int n = backtrace(frames, COUNT_OF(frames));
-    dladdr((void *)(uintptr_t)watch_wanted, &us);
+    dladdr((void *)(uintptr_t)watch_is_enabled, &us);
     for (int i = 0; i < n; i++) {
         if (!dladdr(frames[i], &it) || it.dli_fbase == us.dli_fbase)
             continue;
@@ -197,7 +197,7 @@ static void compare_stores(const struct win *w, const struct watched *it)
     }
 }
 
-void watch_begin(struct win *w)
+void watch_begin_epoch(struct win *w)
 {
     if (likely(!w->stores))
         return;
@@ -205,7 +205,7 @@ void watch_begin(struct win *w)
     stores_reset_budget(w->stores);
 }
 
-static void end_epoch(struct win *w, uint32_t epoch)
+static void watch_end_epoch(struct win *w, uint32_t epoch)
 {
     if (likely(!w->stores))
         return;
@@ -217,16 +217,16 @@ static void end_epoch(struct win *w, uint32_t epoch)
     }
 }
 
-void watch_fence(struct win *w)
+void watch_switch_fence_epoch(struct win *w)
 {
-    end_epoch(w, w->fences);
-    watch_begin(w);
+    watch_end_epoch(w, w->fences);
+    watch_begin_epoch(w);
 }
 
 void watch_end_exposure(struct win *w)
 {
-    end_epoch(w, EXPOSED);
-    watch_begin(w);
+    watch_end_epoch(w, EXPOSED);
+    watch_begin_epoch(w);
     list_foreach_safe(pos, after, &w->seen)
     {
         struct watched *o = list_entry(pos, struct watched, link);
@@ -263,7 +263,7 @@ static void install_call_hook(struct proc *p)
 /* Starts the recording of stores into the window. Memory that MPI has allocated shares its first and last
  * page with no other data. With a progress thread no stores are recorded: its system calls on read-only pages
  * would fail. */
-void watch_open(struct win *w)
+void watch_start_recording(struct win *w)
 {
     if (!w->proc->rma->debug || w->size == 0 || w->flavor == MPI_WIN_FLAVOR_DYNAMIC || w->proc->net->thread ||
         w->mine->on_device)
@@ -284,7 +284,7 @@ static void send_operation_report(struct win *w, struct win_peer *to, const stru
 {
     const size_t len = watched_message_length(it);
     if (it->target == w->comm->rank)
-        watch_arrived(w, (const char *)it, len);
+        watch_handle_report(w, (const char *)it, len);
     else if (len <= rma_chunk(to))
         rma_send_throttled(to, RMA_WATCH, 0, 0, 0, it, len);
 }
@@ -306,7 +306,7 @@ void watch_record_call(const struct rma_call *c, uint64_t offset)
     const size_t bytes = (size_t)(c->count * c->type->size);
     if (runs_collect_next(&cursor, bytes, WATCH_RUNS, it.runs, &it.nruns) < bytes)
         return;
-    find_site(it.site, sizeof(it.site));
+    find_call_site(it.site, sizeof(it.site));
     it.began = clock_ns();
     /* MPI_Rget may complete before the epoch ends, so later operations are not compared with it. */
     watch_compare(w, &w->watch, &it, !(c->request && c->kind == RMA_IS_GET));
@@ -328,7 +328,7 @@ static void report_passive_operation(struct win *w, struct watched *it)
         win_peer_find_or_create(w, it->target, &to) != 0)
         return;
     it->ended = clock_ns();
-    to->untold |= it->target != w->comm->rank;
+    to->has_unconfirmed_report |= it->target != w->comm->rank;
     send_operation_report(w, to, it);
 }
 
@@ -338,15 +338,15 @@ void watch_mark_unconfirmed(struct win *w)
 {
     for (uint32_t i = 0; i < w->table_size; i++) {
         struct win_peer *p = w->table[i];
-        if (!p || !p->untold)
+        if (!p || !p->has_unconfirmed_report)
             continue;
-        p->untold = false;
+        p->has_unconfirmed_report = false;
         p->dirty = true;
         win_peer_mark_busy(p);
     }
 }
 
-void watch_arrived(struct win *w, const char *payload, size_t len)
+void watch_handle_report(struct win *w, const char *payload, size_t len)
 {
     struct watched it = {0};
     CHECK(len >= offsetof(struct watched, runs) && len <= sizeof(it),

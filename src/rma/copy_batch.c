@@ -84,7 +84,7 @@ static void run_long_pieces(struct win_peer *p, int direction)
         longest = MAX(longest, pieces[i].length);
     }
     b->longs[direction] = 0;
-    if (longest >= 2 * PART_MIN && mailbox_reaches(p))
+    if (longest >= 2 * PART_MIN && mailbox_is_usable(p))
         rc = mailbox_share(p, direction == PUT, parts, batch_split_pieces(pieces, count, all, parts));
     else
         rc = p->peer->ops->move(p->peer, direction == PUT, pieces, count);

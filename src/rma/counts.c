@@ -148,7 +148,7 @@ bool counts_write(struct win_peer *to, enum count_kind kind)
     return true;
 }
 
-uint32_t counts_new(const struct win_peer *from, enum count_kind kind)
+uint32_t counts_get_unconsumed(const struct win_peer *from, enum count_kind kind)
 {
     const struct counts *n = from->counts;
     const uint64_t word = n ? atomic_load_explicit(&n->pair->count[kind], memory_order_acquire) : 0;

@@ -16,7 +16,7 @@
 #include "rma/rma.h"
 #include "rma/window_memory.h"
 
-static bool side_on_device(const struct rma_side *s)
+static bool rma_side_is_on_device(const struct rma_side *s)
 {
     return s->type && dt_is_device(s->buf, s->count, s->type);
 }
@@ -26,7 +26,7 @@ bool rma_needs_copies(const struct rma_call *c, const char *at)
     if (gpu_may_have_memory() && at && gpu_memory_is_device(at) && c->kind != RMA_IS_SWAP &&
         accumulate_is_unpacked(c))
         return false; /* device_apply() reads operands in GPU memory */
-    return gpu_may_have_memory() && (side_on_device(&c->origin) || side_on_device(&c->result) ||
+    return gpu_may_have_memory() && (rma_side_is_on_device(&c->origin) || rma_side_is_on_device(&c->result) ||
                                      (c->compare && gpu_memory_is_device(c->compare)));
 }
 
@@ -108,7 +108,7 @@ int win_device_share(struct win *w, struct comm *parent)
     struct gpu_range range;
     struct gpu_export mine = {.fd = -1};
     const uintptr_t start = (uintptr_t)w->memory;
-    struct dtype *const byte = dtype_from(MPI_BYTE);
+    struct dtype *const byte = dtype_from_handle(MPI_BYTE);
     w->exports = calloc((size_t)w->comm->size, sizeof(*w->exports));
     const int rc = win_agree_on_creation(
         w, parent, w->exports ? 0 : win_error(w, MPI_ERR_NO_MEM, "out of memory for the window"));

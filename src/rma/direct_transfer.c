@@ -9,7 +9,7 @@
 
 static COUNTER(transfers, "rma_transfers", "Puts and gets done by RDMA, without the target's processor.");
 
-bool transfer_fits(const struct rma_call *c, const struct win_peer *to)
+bool transfer_is_possible(const struct rma_call *c, const struct win_peer *to)
 {
     const struct transport_caps *caps = &to->peer->caps;
     const struct win *w = c->win;
@@ -52,8 +52,9 @@ int transfer_start(const struct rma_call *c, struct win_peer *to)
         return batch_move(c, to, local, t->base + (uint64_t)(c->disp * t->unit + gap), len);
     }
     if (transport->ops->mem_register(transport, local, len, &mem, &unused) != 0)
-        return move_start(c, to); /* memory that cannot be registered is sent in frames, which hold copies */
-    int rc = op_new_under_way(c, &c->origin, to, &o);
+        return frame_move_start(
+            c, to); /* memory that cannot be registered is sent in frames, which hold copies */
+    int rc = operation_create(c, &c->origin, to, &o);
     if (rc) {
         transport->ops->mem_release(transport, &mem);
         return rc;

@@ -151,7 +151,7 @@ static struct directory_known *get_known_process(const struct win *w, const stru
     return k;
 }
 
-static void directory_remember(const struct win_peer *p)
+static void directory_store_address(const struct win_peer *p)
 {
     struct directory_known *k = p->at.listed ? get_known_process(p->win, p->peer) : NULL;
     if (!k)
@@ -170,7 +170,7 @@ void directory_announce(struct win *w, const struct comm *parent)
         struct directory_known *k = get_known_process(w, peer);
         if (!k || k->notified)
             continue;
-        rma_send(win_peer_for_sender(w, r), RMA_HERE, 0, 0, w->serial, w->mine, sizeof(*w->mine));
+        rma_send(win_peer_for_sender(w, r), RMA_ENTRY, 0, 0, w->serial, w->mine, sizeof(*w->mine));
         k->notified = true;
     }
 }
@@ -249,21 +249,21 @@ static int look_up_window(struct win_peer *p)
 {
     struct win *w = p->win;
     if (!is_notified(p))
-        net_progress(w->proc->net); /* RMA_HERE may have arrived */
+        net_progress(w->proc->net); /* RMA_ENTRY may have arrived */
     if (is_notified(p))
         return MPI_SUCCESS;
     const struct directory_known *known = find_known(&w->proc->rma->directory, p->peer);
     if (known && w->adapter && p->peer->transport == w->adapter && p->peer->caps.get && read_entry(p, known))
         return MPI_SUCCESS;
     w->asking++;
-    rma_send(p, RMA_WHERE, 0, 0, 0, NULL, 0);
+    rma_send(p, RMA_ENTRY_QUERY, 0, 0, 0, NULL, 0);
     int rc = rma_wait_for(w->proc->rma, w, p, is_known, p, false,
                           &(struct net_named){"description of a rank's window", p->peer->rank, false});
     counter_add(&looked_up_by_message, rc == 0);
     return rc;
 }
 
-int peer_learn_window(struct win_peer *p)
+int peer_look_up_window(struct win_peer *p)
 {
     struct win *w = p->win;
     struct win_entry *near = directory_local_entry(w, p->rank);
@@ -289,7 +289,7 @@ int peer_learn_window(struct win_peer *p)
 void directory_handle_query(struct win *w, struct win_peer *from)
 {
     struct directory_known *k = get_known_process(w, from->peer);
-    rma_send(from, RMA_HERE, 1, 0, 0, w->mine, sizeof(*w->mine));
+    rma_send(from, RMA_ENTRY, 1, 0, 0, w->mine, sizeof(*w->mine));
     if (k)
         k->notified = true;
 }
@@ -302,7 +302,7 @@ static void directory_address_received(struct win_peer *from, uint64_t serial, c
         return;
     memcpy(&from->at, payload, sizeof(from->at));
     from->announced = serial;
-    directory_remember(from);
+    directory_store_address(from);
 }
 
 void directory_handle_reply(struct win_peer *from, const void *payload, size_t len)
@@ -315,8 +315,8 @@ void directory_handle_reply(struct win_peer *from, const void *payload, size_t l
 /* Handles the announcement of a rank's entry. The announcement may be late (the window was freed and its
  * context id reused) or early (not all ranks have created the window). It is used only if the sender is that
  * member of the window and the serial number is newer than the last. */
-void directory_announced(struct win *w, const struct peer *peer, const struct frame_header *h,
-                         const void *payload, size_t len)
+void directory_handle_announcement(struct win *w, const struct peer *peer, const struct frame_header *h,
+                                   const void *payload, size_t len)
 {
     if (!w || h->source < 0 || h->source >= w->comm->size)
         return;

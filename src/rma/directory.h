@@ -53,11 +53,11 @@ bool directory_register(struct rma *r, struct transport *adapter);
 struct win_entry *directory_local_entry(const struct win *w, int rank);
 
 /* Obtains the entry of a rank that this process has not accessed yet. Blocks until the entry is known. */
-int peer_learn_window(struct win_peer *p);
+int peer_look_up_window(struct win_peer *p);
 void directory_handle_query(struct win *w, struct win_peer *from);
 void directory_handle_reply(struct win_peer *from, const void *payload, size_t len);
-void directory_announced(struct win *w, const struct peer *peer, const struct frame_header *h,
-                         const void *payload, size_t len);
+void directory_handle_announcement(struct win *w, const struct peer *peer, const struct frame_header *h,
+                                   const void *payload, size_t len);
 bool directory_is_settled(void *win); /* all queries of this process were answered */
 /* Sends the address of the window's entry to processes of other nodes that already have a connection, once
  * per process. These processes then need not request the address. */

@@ -136,8 +136,8 @@ static bool is_direct(const struct rma_call *c, const struct win_peer *to)
 static int accumulate_remote(const struct rma_call *c, struct win_peer *to, uint64_t offset)
 {
     if (to->at.atomics != ATOMICS_PROCESSOR) {
-        const bool by_adapter = adapter_atomics_fit(c, to, offset);
-        int rc = c->win->unordered ? MPI_SUCCESS : adapter_keep_order(c, to, offset, by_adapter);
+        const bool by_adapter = adapter_atomics_are_possible(c, to, offset);
+        int rc = c->win->unordered ? MPI_SUCCESS : adapter_wait_for_conflicts(c, to, offset, by_adapter);
         if (rc || by_adapter)
             return rc ? rc : adapter_atomics_start(c, to, offset);
     }
@@ -218,5 +218,5 @@ int rma_run(const struct rma_call *c)
                                                    : run_change(c, &t);
     if (t.at)
         return run_direct(c, to, t.at);
-    return transfer_fits(c, to) ? transfer_start(c, to) : move_start(c, to);
+    return transfer_is_possible(c, to) ? transfer_start(c, to) : frame_move_start(c, to);
 }

@@ -115,7 +115,7 @@ static uint64_t far_run_step(struct far *f, const struct gate_step *step)
 
 /* Handles an adapter error at a lock. If a member of the window has died, returns the error for the death;
  * otherwise aborts the job, since other ranks would wait for this rank's ticket for ever. */
-static int far_failed(const struct win_peer *p, const char *what)
+static int far_report_lock_error(const struct win_peer *p, const char *what)
 {
     const struct win *w = p->win;
     if (w->comm->broken)
@@ -153,7 +153,7 @@ int far_lock_window(struct win_peer *p, int type)
     if (!p->far->fault)
         far_run_step(p->far, &step);
     if (unlikely(p->far->fault))
-        return far_failed(p, "lock");
+        return far_report_lock_error(p, "lock");
     counter_add(&far_locks, 1);
     return MPI_SUCCESS;
 }
@@ -164,5 +164,5 @@ int far_unlock_window(struct win_peer *p, int type)
     struct gate_step step;
     gate_leave(&entry, &step);
     far_run_step(p->far, &step);
-    return unlikely(p->far->fault) ? far_failed(p, "unlock") : MPI_SUCCESS;
+    return unlikely(p->far->fault) ? far_report_lock_error(p, "unlock") : MPI_SUCCESS;
 }

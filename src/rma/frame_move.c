@@ -36,19 +36,19 @@ static int put_start(const struct rma_call *c, struct win_peer *to, uint64_t off
 static int get_start(const struct rma_call *c, struct win_peer *to, uint64_t offset)
 {
     struct {
-        struct rma_ask ask;
+        struct rma_result_request ask;
         struct rma_run runs[RMA_RUNS_MAX];
     } frame;
     struct rma_op *o;
     struct dt_cursor target;
-    int rc = op_new_under_way(c, &c->origin, to, &o), n;
+    int rc = operation_create(c, &c->origin, to, &o), n;
     if (rc)
         return rc;
     const size_t room = rma_chunk(to) - sizeof(uint64_t);
     const int max = (int)MIN((size_t)RMA_RUNS_MAX, (room - sizeof(frame.ask)) / sizeof(frame.runs[0]));
     size_t bytes;
     dt_cursor_open(&target, c->type, c->count, (void *)(uintptr_t)offset);
-    frame.ask = (struct rma_ask){.cookie = o->cookie};
+    frame.ask = (struct rma_result_request){.cookie = o->cookie};
     while ((bytes = runs_collect_next(&target, room, max, frame.runs, &n)) > 0) {
         op_add_piece(o);
         rma_send_throttled(to, RMA_GET, 0, n, 0, &frame,
@@ -60,7 +60,7 @@ static int get_start(const struct rma_call *c, struct win_peer *to, uint64_t off
     return MPI_SUCCESS;
 }
 
-int move_start(const struct rma_call *c, struct win_peer *to)
+int frame_move_start(const struct rma_call *c, struct win_peer *to)
 {
     const uint64_t offset =
         (uint64_t)(c->win->flavor == MPI_WIN_FLAVOR_DYNAMIC ? c->disp : c->disp * to->at.unit);
@@ -77,8 +77,8 @@ static char *run_piece_address(struct win *w, struct win_peer *from, const struc
     return at;
 }
 
-void put_arrived(struct win *w, struct win_peer *from, const struct frame_header *h, const char *payload,
-                 size_t len)
+void put_handle_frame(struct win *w, struct win_peer *from, const struct frame_header *h, const char *payload,
+                      size_t len)
 {
     struct rma_run run;
     CHECK(h->tag > 0 && h->word <= len && (len - h->word) / sizeof(run) >= (size_t)h->tag,
@@ -96,10 +96,10 @@ void put_arrived(struct win *w, struct win_peer *from, const struct frame_header
     }
 }
 
-void get_arrived(struct win *w, struct win_peer *from, const struct frame_header *h, const char *payload,
-                 size_t len)
+void get_handle_frame(struct win *w, struct win_peer *from, const struct frame_header *h, const char *payload,
+                      size_t len)
 {
-    struct rma_ask ask;
+    struct rma_result_request ask;
     struct rma_run run;
     char answer[RMA_CHUNK_MAX];
     size_t used = sizeof(ask.position);

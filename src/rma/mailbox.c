@@ -167,7 +167,7 @@ void mailbox_close(struct rma *r)
 
 /* A job that continues after deaths uses no mailboxes: a target that dies while it executes a request never
  * answers. */
-bool mailbox_reaches(const struct win_peer *p)
+bool mailbox_is_usable(const struct win_peer *p)
 {
     const struct net *net = p->win->proc->net;
     const int help = p->win->help;
@@ -176,7 +176,7 @@ bool mailbox_reaches(const struct win_peer *p)
 
 static bool mailbox_begin_request(struct win_peer *p)
 {
-    if (!mailbox_reaches(p))
+    if (!mailbox_is_usable(p))
         return false;
     if (p->mailbox_pause > 0) {
         p->mailbox_pause--;
@@ -188,7 +188,7 @@ static bool mailbox_begin_request(struct win_peer *p)
     return atomic_compare_exchange_strong(&p->mailbox->owner, &unowned, 1);
 }
 
-static void mailbox_end(struct win_peer *p)
+static void mailbox_release(struct win_peer *p)
 {
     atomic_store_explicit(&p->mailbox->owner, 0, memory_order_release);
 }
@@ -282,7 +282,7 @@ size_t mailbox_move(struct win_peer *p, bool put, const struct net_piece *pieces
             memcpy(pieces[i].local, data, pieces[i].length);
         done += n;
     }
-    mailbox_end(p);
+    mailbox_release(p);
     counter_add(&helped, done);
     return done;
 }
@@ -310,7 +310,7 @@ int mailbox_share(struct win_peer *p, bool put, const struct net_piece *pieces, 
     while (rc == 0 && (k = atomic_fetch_add(&b->next, 1)) < count)
         rc = p->peer->ops->move(p->peer, put, &pieces[k], 1);
     const bool shared = mailbox_finish_or_withdraw(p, number), failed = shared && b->failed;
-    mailbox_end(p);
+    mailbox_release(p);
     counter_add(&helped, shared && !failed);
     return failed ? move_pieces_singly(p, put, pieces, count) : rc;
 }

@@ -19,7 +19,7 @@ struct win *rma_request_win(const struct request *r)
     return r->ops == &request_kind ? container_of(r, struct rma_op, base)->to->win : NULL;
 }
 
-int op_new_under_way(const struct rma_call *c, const struct rma_side *into, struct win_peer *to,
+int operation_create(const struct rma_call *c, const struct rma_side *into, struct win_peer *to,
                      struct rma_op **out)
 {
     struct rma *r = c->win->proc->rma;
@@ -114,8 +114,8 @@ void op_wait_few_pending(struct win_peer *to)
                      &(struct net_named){"answers to one-sided operations", to->peer->rank, false});
 }
 
-void reply_arrived(struct rma *r, struct peer *from, const struct frame_header *h, const char *payload,
-                   size_t len)
+void operation_handle_reply(struct rma *r, struct peer *from, const struct frame_header *h,
+                            const char *payload, size_t len)
 {
     struct rma_op *o = ids_find(&r->ids, h->word);
     uint64_t position;

@@ -91,7 +91,7 @@ int win_post(struct win *w, struct group *group, int assertion)
     for (int i = 0; i < group->size && !(assertion & MPI_MODE_NOCHECK); i++)
         send_post_notification(w, ranks[i]);
     free(ranks);
-    watch_begin(w);
+    watch_begin_epoch(w);
     w->exposed = true;
     w->expected = group->size;
     if (w->access == EPOCH_FENCE)
@@ -102,7 +102,7 @@ int win_post(struct win *w, struct group *group, int assertion)
 static bool has_posted(void *arg)
 {
     const struct win_peer *p = arg;
-    return p->posts > 0 || counts_new(p, COUNT_POSTS) > 0;
+    return p->posts > 0 || counts_get_unconsumed(p, COUNT_POSTS) > 0;
 }
 
 static void end_access(struct win *w)
@@ -161,7 +161,7 @@ int win_complete(struct win *w)
     for (int i = 0; i < w->nstarted; i++) {
         struct win_peer *p = w->started[i];
         /* In a dynamic window the origin waits for the target, which may detect an error. */
-        int one = peer_finish(p, w->flavor == MPI_WIN_FLAVOR_DYNAMIC);
+        int one = peer_wait_operations(p, w->flavor == MPI_WIN_FLAVOR_DYNAMIC);
         const bool in_frames = p->dirty;
         rc = rc ? rc : one;
         p->started = false;
@@ -181,7 +181,7 @@ static bool all_completed(void *arg)
 {
     struct win *w = arg;
     for (int i = 0; i < w->nposted && w->completes < w->expected;) {
-        const uint32_t some = counts_new(w->posted[i], COUNT_COMPLETES);
+        const uint32_t some = counts_get_unconsumed(w->posted[i], COUNT_COMPLETES);
         if (some == 0) {
             i++;
             continue;

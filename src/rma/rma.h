@@ -15,10 +15,10 @@
 /* Frame types, in frame_header.flags. `context` identifies the window, `source` the sender's rank in it. */
 enum rma_frame {
     RMA_PUT,     /* payload: word bytes of data, tag runs */
-    RMA_GET,     /* payload: struct rma_ask, tag runs */
+    RMA_GET,     /* payload: struct rma_result_request, tag runs */
     RMA_ACC,     /* aux: element; tag: spans | operator << 24; word: bytes of data; payload: data, spans */
-    RMA_GET_ACC, /* RMA_ACC with a struct rma_ask before the data */
-    RMA_SWAP,    /* aux: element; payload: struct rma_ask, struct rma_swap */
+    RMA_GET_ACC, /* RMA_ACC with a struct rma_result_request before the data */
+    RMA_SWAP,    /* aux: element; payload: struct rma_result_request, struct rma_swap */
     RMA_REPLY,   /* word: cookie; payload: position, data */
     RMA_FLUSH,   /* word: number; answered when all earlier frames of the sender are processed */
     RMA_FLUSHED, /* word: number of the RMA_FLUSH; aux: error class of an operation before it */
@@ -27,16 +27,16 @@ enum rma_frame {
     RMA_UNLOCK, /* aux: lock type; word: number; answered as RMA_FLUSH is */
     RMA_POST,   /* payload: none, or the address of the sender's counters (counts.c) */
     RMA_COMPLETE,
-    RMA_COUNTS, /* answer to RMA_POST; payload: the address of the sender's counters */
-    RMA_WHERE,  /* request for the receiver's part of the window */
-    /* payload: struct win_target. aux 1: answer to RMA_WHERE; 0: unrequested, word: the window's serial
+    RMA_COUNTS,      /* answer to RMA_POST; payload: the address of the sender's counters */
+    RMA_ENTRY_QUERY, /* request for the receiver's part of the window */
+    /* payload: struct win_target. aux 1: answer to RMA_ENTRY_QUERY; 0: unrequested, word: the window's serial
      * number */
-    RMA_HERE,
+    RMA_ENTRY,
     /* FISHPLATE_DEBUG=rma: an operation of the sender on the receiver's memory; payload: struct watched */
     RMA_WATCH,
 };
 
-struct rma_ask {
+struct rma_result_request {
     uint64_t cookie;   /* identifies the origin's operation */
     uint64_t position; /* offset of this piece in the operation's packed data */
 };
@@ -72,8 +72,8 @@ struct win_peer {
     struct win *win;
     struct peer *peer;
     int rank;
-    bool known;         /* the members from `at` to `here` are valid (peer_learn_window) */
-    uint64_t announced; /* serial number of the window for which RMA_HERE has filled in `at` */
+    bool known;         /* the members from `at` to `here` are valid (peer_look_up_window) */
+    uint64_t announced; /* serial number of the window for which RMA_ENTRY has filled in `at` */
     struct win_target at;
     char *direct;          /* the rank's memory, mapped here; NULL: not reachable by loads and stores */
     void *mapping;         /* mapping to be unmapped, or NULL */
@@ -82,12 +82,12 @@ struct win_peer {
     bool here; /* loads and stores reach the memory, at `direct`, or at absolute addresses if that is NULL */
     int lock;  /* lock that this process holds: 0, MPI_LOCK_SHARED, MPI_LOCK_EXCLUSIVE */
     bool lock_nocheck;
-    bool acquiring; /* a thread is about to take the rank's lock */
-    bool granted;   /* RMA_LOCK was answered */
-    bool started;   /* in the group of MPI_Win_start */
-    bool dirty;     /* frames were sent that no RMA_FLUSHED has confirmed */
-    bool untold;    /* frames of FISHPLATE_DEBUG=rma were sent that no call waits for */
-    int fault;      /* error class of an operation of this process on the rank */
+    bool acquiring;              /* a thread is about to take the rank's lock */
+    bool granted;                /* RMA_LOCK was answered */
+    bool started;                /* in the group of MPI_Win_start */
+    bool dirty;                  /* frames were sent that no RMA_FLUSHED has confirmed */
+    bool has_unconfirmed_report; /* frames of FISHPLATE_DEBUG=rma were sent that no call waits for */
+    int fault;                   /* error class of an operation of this process on the rank */
     int found; /* error class of an operation of the rank on this process's memory, not reported to it yet */
     uint32_t posts;            /* RMA_POST frames received and not consumed by MPI_Win_start */
     uint32_t pending;          /* answers and transfers that have not completed */
@@ -184,7 +184,8 @@ void rma_send_throttled(struct win_peer *to, enum rma_frame what, uint16_t aux, 
                         const void *payload, size_t len);
 void rma_wait_few_queued(struct rma *r);     /* waits while RMA_QUEUED frames are queued */
 size_t rma_chunk(const struct win_peer *to); /* bytes of payload of one frame */
-void rma_arrived(void *arg, struct peer *from, const struct frame_header *h, const void *payload, size_t len);
+void rma_handle_frame(void *arg, struct peer *from, const struct frame_header *h, const void *payload,
+                      size_t len);
 
 /* Copies to or from memory of a window, which may be GPU memory. Returns 0 or an error class. */
 static inline int window_copy(void *to, const void *from, size_t len)
@@ -214,16 +215,16 @@ bool win_attached(const struct win *w, uint64_t address, uint64_t len);
 size_t runs_collect_next(struct dt_cursor *target, size_t room, int max, struct rma_run *runs, int *count);
 
 /* frame_move.c: put and get. */
-int move_start(const struct rma_call *c, struct win_peer *to);
-void put_arrived(struct win *w, struct win_peer *from, const struct frame_header *h, const char *payload,
-                 size_t len);
-void get_arrived(struct win *w, struct win_peer *from, const struct frame_header *h, const char *payload,
-                 size_t len);
-void reply_arrived(struct rma *r, struct peer *from, const struct frame_header *h, const char *payload,
-                   size_t len);
+int frame_move_start(const struct rma_call *c, struct win_peer *to);
+void put_handle_frame(struct win *w, struct win_peer *from, const struct frame_header *h, const char *payload,
+                      size_t len);
+void get_handle_frame(struct win *w, struct win_peer *from, const struct frame_header *h, const char *payload,
+                      size_t len);
+void operation_handle_reply(struct rma *r, struct peer *from, const struct frame_header *h,
+                            const char *payload, size_t len);
 
 /* direct_transfer.c: put and get by the transport itself. False: this operation cannot use it. */
-bool transfer_fits(const struct rma_call *c, const struct win_peer *to);
+bool transfer_is_possible(const struct rma_call *c, const struct win_peer *to);
 int transfer_start(const struct rma_call *c, struct win_peer *to);
 
 /* copy_batch.c: put and get by cross-memory attach. batch_move() collects short operations; batch_run()
@@ -238,7 +239,7 @@ void mailbox_open(struct rma *r); /* from now on this process executes requests 
 void mailbox_close(struct rma *r);
 struct mailbox *mailbox_from_directory(struct win_entry *directory);
 /* True if the target may execute requests: mailbox_move() and mailbox_share() may be called. */
-bool mailbox_reaches(const struct win_peer *p);
+bool mailbox_is_usable(const struct win_peer *p);
 /* Moves short pieces with the target's help. Returns the number of pieces that the target moved; the caller
  * moves the others. */
 size_t mailbox_move(struct win_peer *p, bool put, const struct net_piece *pieces, size_t count);
@@ -247,7 +248,7 @@ size_t mailbox_move(struct win_peer *p, bool put, const struct net_piece *pieces
 int mailbox_share(struct win_peer *p, bool put, const struct net_piece *pieces, size_t count);
 
 /* operation.c: operations in progress. */
-int op_new_under_way(const struct rma_call *c, const struct rma_side *into, struct win_peer *to,
+int operation_create(const struct rma_call *c, const struct rma_side *into, struct win_peer *to,
                      struct rma_op **out);
 void op_add_piece(struct rma_op *o);                       /* a piece was requested or posted */
 void op_record_progress(struct rma_op *o, uint64_t bytes); /* a piece has arrived */
@@ -261,11 +262,11 @@ int accumulate_start(const struct rma_call *c, struct win_peer *to);
 /* True if the elements of all buffers are dense and of one type. */
 bool accumulate_is_unpacked(const struct rma_call *c);
 int accumulate_direct(const struct rma_call *c, struct win_peer *to, char *at);
-void acc_arrived(struct win *w, struct win_peer *from, const struct frame_header *h, const char *payload,
-                 size_t len);
+void accumulate_handle_frame(struct win *w, struct win_peer *from, const struct frame_header *h,
+                             const char *payload, size_t len);
 int swap_start(const struct rma_call *c, struct win_peer *to);
-void swap_arrived(struct win *w, struct win_peer *from, const struct frame_header *h, const char *payload,
-                  size_t len);
+void swap_handle_frame(struct win *w, struct win_peer *from, const struct frame_header *h,
+                       const char *payload, size_t len);
 
 /* atomic.c: changes elements of a predefined type. win_apply() and win_swap() return MPIX_ERR_PROC_FAILED if
  * another rank died while it changed this memory. `fetched` may be NULL. */
@@ -273,25 +274,26 @@ int win_apply(struct win *w, struct win_slot *slot, const struct op *op, struct 
               void *target, void *fetched, size_t n);
 int win_swap(struct win *w, struct win_slot *slot, struct dtype *basic, const void *value,
              const void *compare, void *target, void *fetched);
-bool atomic_by_processor(const struct dtype *basic, uint64_t address);
-bool atomic_adds(const struct op *op, const struct dtype *basic); /* true for the sum of an integer type */
+bool has_processor_atomic(const struct dtype *basic, uint64_t address);
+bool is_integer_sum(const struct op *op, const struct dtype *basic); /* true for the sum of an integer type */
 
 /* adapter_atomics.c: changes 8-byte integers by the adapter's atomics. */
-bool adapter_changes_element(const struct dtype *basic, uint64_t address);
+bool adapter_can_change_element(const struct dtype *basic, uint64_t address);
 void adapter_apply(struct win *w, const struct op *op, struct dtype *basic, const char *in, uint64_t *target,
                    char *fetched, size_t n);
 void adapter_swap(struct win *w, const void *value, const void *compare, uint64_t *target, void *fetched);
-bool adapter_atomics_fit(const struct rma_call *c, const struct win_peer *to, uint64_t offset);
+bool adapter_atomics_are_possible(const struct rma_call *c, const struct win_peer *to, uint64_t offset);
 int adapter_atomics_start(const struct rma_call *c, struct win_peer *to, uint64_t offset);
 /* Called before an accumulate by frames or, if `by_adapter`, by the adapter: waits for accumulates of the
  * other kind that it must not overtake. */
-int adapter_keep_order(const struct rma_call *c, struct win_peer *to, uint64_t offset, bool by_adapter);
+int adapter_wait_for_conflicts(const struct rma_call *c, struct win_peer *to, uint64_t offset,
+                               bool by_adapter);
 void adapter_atomics_close(struct win_peer *p);
 
 /* Defined in window_lock.c: */
 int peer_lock(struct win_peer *p, int type, bool nocheck);
-void lock_arrived(struct win *w, struct win_peer *from, int type);
-void unlock_arrived(struct win *w, struct win_peer *from, int type);
+void lock_handle_request(struct win *w, struct win_peer *from, int type);
+void lock_handle_unlock(struct win *w, struct win_peer *from, int type);
 void lock_stop_polling(struct win *w); /* stops polling the lock for waiting origins */
 
 /* far.c: locks of other nodes' ranks, by RDMA. */
@@ -304,7 +306,8 @@ void far_close(struct win_peer *p);
 enum count_kind { COUNT_POSTS, COUNT_COMPLETES };
 /* Adds one to the peer's counter. Returns false if a frame must be sent instead. */
 bool counts_write(struct win_peer *to, enum count_kind kind);
-uint32_t counts_new(const struct win_peer *from, enum count_kind kind); /* additions that were not consumed */
+uint32_t counts_get_unconsumed(const struct win_peer *from,
+                               enum count_kind kind); /* additions that were not consumed */
 void counts_consume(struct win_peer *from, enum count_kind kind, uint32_t some);
 /* Sends the address of the counters of this process for the peer, once. */
 void counts_notify(struct win_peer *to, enum rma_frame what);
@@ -315,10 +318,10 @@ void counts_close_all(struct rma *r);
 /* Defined in sync.c: */
 /* Waits for the operations on the rank, at the target too if `remotely`. Returns the error of an
  * operation. */
-int peer_finish(struct win_peer *p, bool remotely);
-int peers_finish(struct win *w, bool remotely);
+int peer_wait_operations(struct win_peer *p, bool remotely);
+int peers_wait_operations(struct win *w, bool remotely);
 /* Sends RMA_FLUSH or RMA_UNLOCK (`how`) and waits for the answer. */
-int peer_complete_and_confirm(struct win_peer *p, enum rma_frame how, int type);
+int peer_flush_and_wait(struct win_peer *p, enum rma_frame how, int type);
 int win_barrier(struct win *w);
 void win_count_empty_flush(struct win *w); /* for a call that had no operation to wait for */
 /* A request to the adapter through which a rank is reached. */
@@ -349,16 +352,17 @@ int win_report_lost(const struct win *w, const struct win_peer *to) __attribute_
 int check_rank(const struct win *w, int rank);
 
 /* Defined in conflict_watch.c, for FISHPLATE_DEBUG=rma: */
-bool watch_wanted(void);
+bool watch_is_enabled(void);
 void watch_record_call(const struct rma_call *c, uint64_t offset);
-void watch_arrived(struct win *w, const char *payload, size_t len);
+void watch_handle_report(struct win *w, const char *payload, size_t len);
 void watch_close(struct win *w);
 void watch_forget_rank(struct win *w, int rank); /* an epoch ends at this rank, or (-1) at all ranks */
 /* Called when gets from this rank, or (-1) from all ranks, are complete. */
 void watch_complete_gets(struct win *w, int rank);
-void watch_open(struct win *w);  /* begins to record the program's stores into the window */
-void watch_begin(struct win *w); /* begins an epoch: earlier stores belong to the epoch before */
-void watch_fence(struct win *w); /* compares the epoch's stores with the operations, at MPI_Win_fence */
+void watch_start_recording(struct win *w); /* begins to record the program's stores into the window */
+void watch_begin_epoch(struct win *w);     /* begins an epoch: earlier stores belong to the epoch before */
+void watch_switch_fence_epoch(
+    struct win *w); /* compares the epoch's stores with the operations, at MPI_Win_fence */
 void watch_end_exposure(struct win *w); /* compares the epoch's stores with the operations, at MPI_Win_wait */
 void watch_mark_unconfirmed(struct win *w);
 

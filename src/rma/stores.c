@@ -143,7 +143,7 @@ static enum whose classify_store_place(uintptr_t place)
 
 /* Returns the address of the program's code that caused a store: for memcpy and other functions of libc,
  * their caller. Returns 0 if the program did not cause the store. */
-static uintptr_t program_place(uintptr_t place)
+static uintptr_t find_program_store_place(uintptr_t place)
 {
     void *frames[32];
     enum whose whose = classify_store_place(place);
@@ -220,7 +220,7 @@ static void stores_single_step(struct stores *s, uintptr_t address, ucontext_t *
 
 /* Records a store that has faulted. Returns true if the instruction will be single-stepped; `busy` stays set
  * until its SIGTRAP. */
-static bool stores_has_stopped(struct stores *s, uintptr_t address, ucontext_t *u)
+static bool stores_handle_fault(struct stores *s, uintptr_t address, ucontext_t *u)
 {
     uintptr_t to;
     size_t bytes;
@@ -229,17 +229,18 @@ static bool stores_has_stopped(struct stores *s, uintptr_t address, ucontext_t *
         stores_protect(s->lo, s->hi, true);
         return false;
     }
-    const uintptr_t place = program_place(step_place(u));
-    if (step_block(u, &to, &bytes) && to == address) {
+    const uintptr_t place = find_program_store_place(step_instruction_address(u));
+    if (step_get_block_store(u, &to, &bytes) && to == address) {
         stores_protect(s->lo, s->hi, true);
-        const size_t done = step_run_block(u, MIN(bytes, s->hi - to));
+        const size_t done = step_execute_block_store(u, MIN(bytes, s->hi - to));
         stores_protect(s->lo, s->hi, false);
         if (place && done > 0)
             record_in_all_windows(to, done, place);
         if (done > 0)
             return false; /* otherwise an element crosses the end of the pages and is single-stepped */
     } else if (place) {
-        record_in_all_windows(address, step_store_size((const unsigned char *)step_place(u)), place);
+        record_in_all_windows(address, step_store_size((const unsigned char *)step_instruction_address(u)),
+                              place);
     }
     stores_single_step(s, address, u);
     return true;
@@ -263,7 +264,7 @@ static void on_fault(int sig, siginfo_t *info, void *context)
         return;
     }
     s = stores_find(address); /* another thread may have closed it */
-    if (s && watch.depth == 0 && !s->open && stores_has_stopped(s, address, context))
+    if (s && watch.depth == 0 && !s->open && stores_handle_fault(s, address, context))
         return;
     stores_unlock();
 }

@@ -11,7 +11,7 @@
 #include "rma/stores.h"
 
 /* Empty flushes per poll of the network. A poll takes longer than a put by stores and its flush. */
-#define IDLE_PER_LOOK 16
+#define EMPTY_FLUSHES_PER_POLL 16
 
 /* True if `to` (or, if NULL, any member of `w`) has died and the job continues after deaths. */
 static bool can_never_complete(const struct rma *r, const struct win *w, const struct win_peer *to)
@@ -97,7 +97,7 @@ static int wait_for_peer(struct win_peer *p, bool (*ready)(void *))
 }
 
 /* Returns, once, the error of an operation that the target detected or a transfer returned. */
-static int peer_fault(struct win_peer *p)
+static int peer_fetch_error(struct win_peer *p)
 {
     const int fault = p->fault;
     p->fault = 0;
@@ -129,7 +129,7 @@ static void send_flush_request(struct win_peer *p, enum rma_frame how, int type)
     rma_send(p, how, (uint16_t)type, 0, ++p->flushes, NULL, 0);
 }
 
-int peer_complete_and_confirm(struct win_peer *p, enum rma_frame how, int type)
+int peer_flush_and_wait(struct win_peer *p, enum rma_frame how, int type)
 {
     batch_run(p);
     /* All operations must be complete before RMA_UNLOCK releases the lock. */
@@ -138,23 +138,23 @@ int peer_complete_and_confirm(struct win_peer *p, enum rma_frame how, int type)
         send_flush_request(p, how, type);
     rc = rc ? rc : wait_for_peer(p, is_flushed);
     peer_mark_idle(p, rc != 0);
-    int fault = peer_fault(p);
+    int fault = peer_fetch_error(p);
     return rc ? rc : fault;
 }
 
-int peer_finish(struct win_peer *p, bool remotely)
+int peer_wait_operations(struct win_peer *p, bool remotely)
 {
     atomic_thread_fence(memory_order_seq_cst); /* orders direct loads and stores to shared memory */
     if (!win_peer_is_busy(p))
         return MPI_SUCCESS;
     batch_run(p);
     if (remotely && p->dirty)
-        return peer_complete_and_confirm(p, RMA_FLUSH, 0);
+        return peer_flush_and_wait(p, RMA_FLUSH, 0);
     /* Another thread's flush may confirm the frames of this thread. */
     bool (*const ready)(void *) = remotely ? is_flushed : nothing_pending;
     int rc = ready(p) ? MPI_SUCCESS : wait_for_peer(p, ready);
     peer_mark_idle(p, rc != 0);
-    int fault = peer_fault(p);
+    int fault = peer_fetch_error(p);
     return rc ? rc : fault;
 }
 
@@ -171,7 +171,7 @@ static struct win_peer *next_busy(struct win *w, bool remotely, uint64_t round)
 }
 
 /* Sends all flush requests before waiting for the first reply. */
-int peers_finish(struct win *w, bool remotely)
+int peers_wait_operations(struct win *w, bool remotely)
 {
     const uint64_t round = ++w->proc->rma->rounds;
     struct win_peer *p;
@@ -188,7 +188,7 @@ int peers_finish(struct win *w, bool remotely)
         int lost = wait_for_peer(p, remotely ? is_flushed : nothing_pending);
         p->round[remotely] = MAX(p->round[remotely], round);
         peer_mark_idle(p, lost != 0);
-        int fault = peer_fault(p);
+        int fault = peer_fetch_error(p);
         rc = rc ? rc : lost ? lost : fault;
     }
     return rc;
@@ -219,9 +219,9 @@ int win_fence(struct win *w, int assertion)
         return win_error(
             w, MPI_ERR_RMA_SYNC,
             "MPI_Win_fence: MPI_MODE_NOPRECEDE, but operations have been called since the last fence");
-    int rc = peers_finish(w, true);
+    int rc = peers_wait_operations(w, true);
     int met = win_barrier(w);
-    watch_fence(w);
+    watch_switch_fence_epoch(w);
     w->fences++;
     watch_forget_rank(w, -1);
     w->fence_ops = 0;
@@ -243,7 +243,7 @@ static int check_passive(const struct win *w, const char *what)
 void win_count_empty_flush(struct win *w)
 {
     struct proc *p = w->proc;
-    if (likely(++p->rma->idle % IDLE_PER_LOOK != 0) || net_progress(p->net) > 0)
+    if (likely(++p->rma->idle % EMPTY_FLUSHES_PER_POLL != 0) || net_progress(p->net) > 0)
         return;
     if (p->threaded)
         biglock_count_empty_poll(&p->lock);
@@ -267,7 +267,7 @@ int win_flush(struct win *w, int rank, bool local)
         (local ? watch_complete_gets : watch_forget_rank)(w, rank);
     if (!win_peer_is_busy(p))
         win_count_empty_flush(w);
-    return peer_finish(p, !local);
+    return peer_wait_operations(p, !local);
 }
 
 int win_flush_all(struct win *w, bool local)
@@ -277,7 +277,7 @@ int win_flush_all(struct win *w, bool local)
         (local ? watch_complete_gets : watch_forget_rank)(w, -1);
     if (!rc && list_empty(&w->busy))
         win_count_empty_flush(w);
-    return rc ? rc : peers_finish(w, !local);
+    return rc ? rc : peers_wait_operations(w, !local);
 }
 
 int win_sync(struct win *w)

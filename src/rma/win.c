@@ -79,11 +79,11 @@ struct rma *rma_open(struct proc *p)
     }
     r->proc = p;
     r->scratch = scratch;
-    r->debug = watch_wanted();
+    r->debug = watch_is_enabled();
     p->rma = r;
     p->rma_closing = rma_close;
     p->rma_member_died = rma_member_died;
-    p2p_set_layer_handler(p->p2p, P2P_FRAME_ONE_SIDED, rma_arrived, r);
+    p2p_set_layer_handler(p->p2p, P2P_FRAME_ONE_SIDED, rma_handle_frame, r);
     return r;
 }
 
@@ -168,7 +168,7 @@ int win_make(struct comm *parent, int flavor, void *memory, MPI_Aint size, MPI_A
         win_destroy(w);
         return rc;
     }
-    watch_open(w);
+    watch_start_recording(w);
     directory_announce(w, parent);
     counter_add(&made, 1);
     *out = w;
@@ -190,7 +190,7 @@ int win_free(struct win *w, bool *gone)
     rc = rma_wait_for(w->proc->rma, w, NULL, directory_is_settled, w, false,
                       &(struct net_named){"descriptions of other ranks' windows", NET_NOBODY, false});
     watch_mark_unconfirmed(w);
-    int finished = peers_finish(w, true);
+    int finished = peers_wait_operations(w, true);
     rc = rc ? rc : finished;
     /* If deaths do not end the job, no rank may leave before all live ranks are done with the memory. */
     int met = comm_outlives_deaths(w->comm) && w->comm->size > 1 ? w->proc->living_members_barrier(w->comm)

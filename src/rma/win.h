@@ -80,7 +80,7 @@ struct win {
     bool shared;                 /* other processes load and store `memory` directly */
     struct net_mem registration; /* registration of `memory` with `adapter`, if any */
     struct transport *adapter;
-    int asking;      /* answers to RMA_WHERE that have not arrived */
+    int asking;      /* answers to RMA_ENTRY_QUERY that have not arrived */
     uint64_t serial; /* number of the window, the same at all ranks; higher than that of earlier windows */
     struct win_target *mine; /* description and slot of this rank, in its directory */
     struct win_slot *my_slot;

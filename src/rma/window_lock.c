@@ -61,7 +61,7 @@ static void near_leave_lock(struct win_slot *slot, int type, bool one_side)
 }
 
 /* True if all users of this lock are on the target's node. */
-static bool is_one_sided(const struct win_target *t)
+static bool has_only_near_users(const struct win_target *t)
 {
     return !t->locks_open;
 }
@@ -75,7 +75,7 @@ static int near_lock_window(struct win_peer *p, int type)
 {
     struct rma *r = p->win->proc->rma;
     struct near_entry n;
-    near_begin_entry(&n, p->slot, type, is_one_sided(&p->at), r->proc->rank);
+    near_begin_entry(&n, p->slot, type, has_only_near_users(&p->at), r->proc->rank);
     if (near_advance_entry(&n))
         return MPI_SUCCESS;
     return rma_wait_for(r, p->win, NULL, near_advance_entry, &n, true, &n.awaits);
@@ -133,15 +133,15 @@ static int peer_unlock(struct win_peer *p)
     watch_forget_rank(p->win, p->rank); /* ends the recorded epoch before another rank may get the lock */
     p->lock = 0;
     if (p->lock_nocheck || p->slot || p->far) {
-        rc = peer_finish(p, true);
+        rc = peer_wait_operations(p, true);
         if (!p->lock_nocheck && p->slot)
-            near_leave_lock(p->slot, type, is_one_sided(&p->at));
+            near_leave_lock(p->slot, type, has_only_near_users(&p->at));
         else if (!p->lock_nocheck) {
             int left = far_unlock_window(p, type);
             rc = rc ? rc : left;
         }
     } else {
-        rc = peer_complete_and_confirm(p, RMA_UNLOCK, type);
+        rc = peer_flush_and_wait(p, RMA_UNLOCK, type);
     }
     return rc;
 }
@@ -183,11 +183,11 @@ static int lock_poll_waiters(struct net_hook *hook)
     return granted;
 }
 
-void lock_arrived(struct win *w, struct win_peer *from, int type)
+void lock_handle_request(struct win *w, struct win_peer *from, int type)
 {
     CHECK(type == MPI_LOCK_SHARED || type == MPI_LOCK_EXCLUSIVE, "a lock request of an unknown kind arrived");
     CHECK(!from->request.waiting, "a rank requested a lock that it is waiting for already");
-    near_begin_entry(&from->request.entry, w->my_slot, type, is_one_sided(w->mine), from->peer->rank);
+    near_begin_entry(&from->request.entry, w->my_slot, type, has_only_near_users(w->mine), from->peer->rank);
     from->request.waiting = true;
     list_append(&w->waiting, &from->request.link);
     lock_grant(w);
@@ -199,11 +199,11 @@ void lock_arrived(struct win *w, struct win_peer *from, int type)
     w->hooked = true;
 }
 
-void unlock_arrived(struct win *w, struct win_peer *from, int type)
+void lock_handle_unlock(struct win *w, struct win_peer *from, int type)
 {
     (void)from;
     CHECK(type == MPI_LOCK_SHARED || type == MPI_LOCK_EXCLUSIVE, "an unlock of an unknown kind arrived");
-    near_leave_lock(w->my_slot, type, is_one_sided(w->mine));
+    near_leave_lock(w->my_slot, type, has_only_near_users(w->mine));
     lock_grant(w);
 }
 

@@ -31,13 +31,13 @@ bool win_is_rank_on_node(const struct win *w, int rank)
 }
 
 /* Whether other ranks of the window are on this node, and whether any are on other nodes. */
-struct company {
+struct member_locations {
     bool here, elsewhere;
 };
 
-static struct company classify_members(const struct win *w)
+static struct member_locations classify_members(const struct win *w)
 {
-    struct company c = {0};
+    struct member_locations c = {0};
     for (int r = 0; r < w->comm->size && !(c.here && c.elsewhere); r++) {
         if (!win_is_rank_on_node(w, r))
             c.elsewhere = true;
@@ -50,7 +50,7 @@ static struct company classify_members(const struct win *w)
 /* Allocates memory of this process. Memory that other nodes access is a shared mapping, because softib writes
  * to it without a system call, unless it is so large that huge pages matter more (only private memory gets
  * them). */
-static int allocate_private(struct win *w, const struct company *c)
+static int allocate_private(struct win *w, const struct member_locations *c)
 {
     const size_t page = page_size(), len = ALIGN_UP(MAX((size_t)w->size, 1), page);
     if (c->elsewhere && (len < MAPPED_MAX || w->proc->rma->debug) &&
@@ -67,7 +67,7 @@ static int allocate_private(struct win *w, const struct company *c)
 
 /* Allocates in the node's shared memory if another rank of the node is a member and there is room, else
  * private memory. */
-static int memory_allocate(struct win *w, const struct company *c)
+static int memory_allocate(struct win *w, const struct member_locations *c)
 {
     const size_t len = ALIGN_UP((size_t)w->size, page_size());
     if (!c->here || len == 0 || net_span_alloc(w->proc->net, len, &w->span) != 0)
@@ -84,7 +84,7 @@ static int memory_allocate(struct win *w, const struct company *c)
 }
 
 /* MPI_Win_allocate_shared requires that all ranks are on one node. */
-static int check_all_share_memory(struct win *w, const struct company *c)
+static int check_all_share_memory(struct win *w, const struct member_locations *c)
 {
     if (c->elsewhere)
         return win_error(w, MPI_ERR_RMA_SHARED,
@@ -106,7 +106,7 @@ static struct transport *find_adapter(const struct net *net)
  * (docs/rma.md, By the adapter). If the adapter is atomic only with respect to itself, no processor may
  * change them, so that ranks of this node send frames: chosen only if the window requests it or no other rank
  * is here. */
-static enum win_atomics choose_atomics(struct win *w, const struct company *c)
+static enum win_atomics choose_atomics(struct win *w, const struct member_locations *c)
 {
     struct transport *adapter = w->adapter;
     if (w->by == BY_PROCESSOR || (w->by == BY_ANY && c->here && !adapter->adds_beside_cpu))
@@ -123,11 +123,11 @@ static enum win_atomics choose_atomics(struct win *w, const struct company *c)
 }
 
 /* Registers the memory so that adapters access it without this process. If that fails, frames are used. */
-static void register_memory(struct win *w, const struct company *c)
+static void register_memory(struct win *w, const struct member_locations *c)
 {
     struct win_target *mine = w->mine;
     if (!w->adapter || w->size == 0 || w->flavor == MPI_WIN_FLAVOR_DYNAMIC || mine->on_device ||
-        (w->flavor == MPI_WIN_FLAVOR_CREATE && w->proc->rma->debug)) /* see transfer_fits() */
+        (w->flavor == MPI_WIN_FLAVOR_CREATE && w->proc->rma->debug)) /* see transfer_is_possible() */
         return;
     if (w->adapter->ops->mem_register(w->adapter, w->memory, (size_t)w->size, &w->registration, &mine->key) ==
         0) {
@@ -155,7 +155,7 @@ static void register_entry(struct win *w)
 
 int win_memory_open(struct win *w)
 {
-    const struct company c = classify_members(w);
+    const struct member_locations c = classify_members(w);
     w->adapter = c.elsewhere ? find_adapter(w->proc->net) : NULL;
     int rc = directory_add_window(w);
     if (!rc && w->flavor == MPI_WIN_FLAVOR_ALLOCATE)
@@ -191,7 +191,7 @@ static uint64_t shared_stride(const struct win *w, int rank)
  * rank maps the whole. */
 int win_memory_map_shared(struct win *w, struct comm *parent)
 {
-    struct dtype *byte = dtype_from(MPI_BYTE);
+    struct dtype *byte = dtype_from_handle(MPI_BYTE);
     uint64_t total = 0, span = 0;
     bool fits = w->comm->size == 1 || w->proc->rma->directory.node;
     for (int r = 0; r < w->comm->size && fits; r++)
@@ -231,13 +231,13 @@ int win_agree_on_creation(struct win *w, struct comm *parent, int rc)
     const int64_t mine[4] = {rc ? (int64_t)rc << 32 | w->comm->rank : 0, serial, before,
                              w->mine && w->mine->on_device};
     int64_t all[4] = {0, serial, before, 0};
-    struct dtype *type = dtype_from(MPI_INT64_T);
+    struct dtype *type = dtype_from_handle(MPI_INT64_T);
     struct coll_args a = {.kind = COLL_ALLREDUCE,
                           .name = "window",
                           .comm = parent,
                           .send = {.buf = (void *)(uintptr_t)mine, .count = 4, .type = type},
                           .recv = {.buf = all, .count = 4, .type = type},
-                          .op = op_from(MPI_MAX)};
+                          .op = op_from_handle(MPI_MAX)};
     int failed = coll_run(&a);
     atomic_thread_fence(memory_order_seq_cst);
     w->serial = (uint64_t)all[1];

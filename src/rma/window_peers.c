@@ -72,7 +72,7 @@ int win_peer_find_or_create(struct win *w, int rank, struct win_peer **out)
 int win_peer(struct win *w, int rank, struct win_peer **out)
 {
     int rc = win_peer_find_or_create(w, rank, out);
-    return likely(!rc && (*out)->known) || rc ? rc : peer_learn_window(*out);
+    return likely(!rc && (*out)->known) || rc ? rc : peer_look_up_window(*out);
 }
 
 struct win_peer *win_peer_for_sender(struct win *w, int rank)

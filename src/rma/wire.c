@@ -89,20 +89,21 @@ size_t rma_chunk(const struct win_peer *to)
     return MIN(to->peer->caps.frame_max, (size_t)RMA_CHUNK_MAX);
 }
 
-static void flush_arrived(struct win_peer *from, uint64_t number)
+static void flush_handle_request(struct win_peer *from, uint64_t number)
 {
     rma_send(from, RMA_FLUSHED, (uint16_t)from->found, 0, number, NULL, 0);
     from->found = 0;
 }
 
-static void flushed_arrived(struct win_peer *from, const struct frame_header *h)
+static void flush_handle_answer(struct win_peer *from, const struct frame_header *h)
 {
     from->flushed = h->word;
     if (h->aux)
         from->fault = h->aux;
 }
 
-void rma_arrived(void *arg, struct peer *peer, const struct frame_header *h, const void *payload, size_t len)
+void rma_handle_frame(void *arg, struct peer *peer, const struct frame_header *h, const void *payload,
+                      size_t len)
 {
     struct rma *r = arg;
     struct win *w = win_of_context(r, h->context);
@@ -110,8 +111,8 @@ void rma_arrived(void *arg, struct peer *peer, const struct frame_header *h, con
      * arrives after the window was freed; no rank waits for it. */
     if (unlikely(!w && (net_outlives_deaths(r->proc->net) || h->flags == RMA_COUNTS)))
         return;
-    if (unlikely(h->flags == RMA_HERE && !h->aux)) {
-        directory_announced(w, peer, h, payload, len);
+    if (unlikely(h->flags == RMA_ENTRY && !h->aux)) {
+        directory_handle_announcement(w, peer, h, payload, len);
         return;
     }
     CHECK(w != NULL, "a one-sided operation arrived for a window that does not exist");
@@ -119,33 +120,33 @@ void rma_arrived(void *arg, struct peer *peer, const struct frame_header *h, con
     CHECK(from->peer == peer, "a one-sided operation carries a rank that is not its sender's");
     switch ((enum rma_frame)h->flags) {
     case RMA_PUT:
-        put_arrived(w, from, h, payload, len);
+        put_handle_frame(w, from, h, payload, len);
         break;
     case RMA_GET:
-        get_arrived(w, from, h, payload, len);
+        get_handle_frame(w, from, h, payload, len);
         break;
     case RMA_ACC:
     case RMA_GET_ACC:
-        acc_arrived(w, from, h, payload, len);
+        accumulate_handle_frame(w, from, h, payload, len);
         break;
     case RMA_SWAP:
-        swap_arrived(w, from, h, payload, len);
+        swap_handle_frame(w, from, h, payload, len);
         break;
     case RMA_REPLY:
-        reply_arrived(r, peer, h, payload, len);
+        operation_handle_reply(r, peer, h, payload, len);
         break;
     case RMA_UNLOCK:
-        unlock_arrived(w, from, h->aux);
-        flush_arrived(from, h->word);
+        lock_handle_unlock(w, from, h->aux);
+        flush_handle_request(from, h->word);
         break;
     case RMA_FLUSH:
-        flush_arrived(from, h->word);
+        flush_handle_request(from, h->word);
         break;
     case RMA_FLUSHED:
-        flushed_arrived(from, h);
+        flush_handle_answer(from, h);
         break;
     case RMA_LOCK:
-        lock_arrived(w, from, h->aux);
+        lock_handle_request(w, from, h->aux);
         break;
     case RMA_LOCKED:
         from->granted = true;
@@ -160,14 +161,14 @@ void rma_arrived(void *arg, struct peer *peer, const struct frame_header *h, con
     case RMA_COMPLETE:
         w->completes++;
         break;
-    case RMA_WHERE:
+    case RMA_ENTRY_QUERY:
         directory_handle_query(w, from);
         break;
-    case RMA_HERE:
+    case RMA_ENTRY:
         directory_handle_reply(from, payload, len);
         break;
     case RMA_WATCH:
-        watch_arrived(w, payload, len);
+        watch_handle_report(w, payload, len);
         break;
     default:
         err_panic(__FILE__, __LINE__,
@@ -175,5 +176,5 @@ void rma_arrived(void *arg, struct peer *peer, const struct frame_header *h, con
                   "of the library");
     }
     if (unlikely(r->proc->threaded))
-        net_ring_self(r->proc->net);
+        net_ring_own_doorbell(r->proc->net);
 }

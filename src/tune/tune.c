@@ -130,7 +130,7 @@ static void finish_run(struct tune *t, uint32_t cost)
     switch_to_best(t);
 }
 
-static void best_measured(struct tune *t)
+static void tune_finish_best_window(struct tune *t)
 {
     struct tune_candidate *best = &t->candidate[t->best];
     const uint64_t now = best->cost = window_median(t), then = t->level;
@@ -161,7 +161,7 @@ static void add_cost(struct tune *t, uint32_t cost)
     else if (t->have == t->wanted && exam)
         finish_run(t, window_median(t));
     else if (t->have == t->wanted)
-        best_measured(t);
+        tune_finish_best_window(t);
 }
 
 /* ---- interface ---- */
@@ -200,7 +200,7 @@ static unsigned best_allowed(const struct tune *t, uint32_t allowed)
 }
 
 /* Replaces the best candidate if it was not allowed in TUNE_GAP consecutive uses. */
-static void check_excluded(struct tune *t, uint32_t allowed)
+static void tune_replace_excluded_best(struct tune *t, uint32_t allowed)
 {
     if (allowed >> t->best & 1) {
         t->excluded = 0;
@@ -212,7 +212,7 @@ static void check_excluded(struct tune *t, uint32_t allowed)
 
 /* Ends an examination after 4 * TUNE_WINDOW uses without enough reported costs; the candidate is examined
  * again later. */
-static void check_run(struct tune *t)
+static void tune_end_unreported_run(struct tune *t)
 {
     if (t->current == t->best || ++t->picked <= 4 * TUNE_WINDOW)
         return;
@@ -225,8 +225,8 @@ static void check_run(struct tune *t)
 struct tune_ticket tune_pick_candidate(struct tune *t, uint32_t allowed)
 {
     t->uses++;
-    check_excluded(t, allowed);
-    check_run(t);
+    tune_replace_excluded_best(t, allowed);
+    tune_end_unreported_run(t);
     if (t->current == t->best && t->candidate[t->best].measured) {
         const int next = find_due_candidate(t, allowed);
         if (next >= 0)

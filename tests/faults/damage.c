@@ -79,7 +79,7 @@ static void break_queue_pair(void)
         usleep(100);
 }
 
-void damage_now(void)
+void damage_cause_now(void)
 {
     const char *what = getenv("FAULTS_WHAT");
     if (!what)
@@ -106,11 +106,11 @@ static void *cause_delayed_damage(void *unused)
 {
     (void)unused;
     usleep((useconds_t)get_setting("FAULTS_DELAY"));
-    damage_now();
+    damage_cause_now();
     return NULL;
 }
 
-void damage_soon(void)
+void damage_cause_later(void)
 {
     pthread_t thread;
     if (get_setting("PMI_RANK") == damage_rank() && getenv("FAULTS_WHAT"))

@@ -9,10 +9,10 @@ int damage_rank(void);
 int damage_round(void);
 
 /* Causes the damage of FAULTS_WHAT; returns unless that ends this process. */
-void damage_now(void);
+void damage_cause_now(void);
 
 /* In the selected rank, causes the damage from a thread after FAULTS_DELAY microseconds, while MPI_Init or
  * MPI_Finalize runs. The rank number is the launcher's PMI_RANK. */
-void damage_soon(void);
+void damage_cause_later(void);
 
 #endif

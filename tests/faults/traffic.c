@@ -69,7 +69,7 @@ static void exchange_all_to_all(int round, const int *sizes, int kinds)
         }
     for (int k = 0; k < kinds; k++) {
         if (k == kinds / 2 && causes_damage(round))
-            damage_now();
+            damage_cause_now();
         for (int peer = 0; peer < size; peer++) {
             if (peer == rank)
                 continue;
@@ -101,7 +101,7 @@ static void flood_one_rank(int round)
     int target = round % size;
     if (rank == target) {
         if (causes_damage(round))
-            damage_now();
+            damage_cause_now();
         for (int i = 0; i < FLOOD * (size - 1); i++) {
             MPI_Status s;
             int count;
@@ -114,7 +114,7 @@ static void flood_one_rank(int round)
     for (int k = 0; k < FLOOD; k++) {
         int length = (k * 131) % (int)sizeof(in);
         if (k == FLOOD / 2 && causes_damage(round))
-            damage_now();
+            damage_cause_now();
         fill_message(out[k], length, message_seed(rank, target, round, k));
         MPI_Isend(out[k], length, MPI_BYTE, target, k, MPI_COMM_WORLD, &requests[k]);
     }
@@ -141,7 +141,7 @@ static void test_collectives(int round)
     static unsigned char data[RANKS][3000], got[RANKS][3000], all[LENGTH_MAX];
     test_allreduce(round, 1);
     if (causes_damage(round))
-        damage_now();
+        damage_cause_now();
     test_allreduce(round, 700);
     for (int peer = 0; peer < size; peer++)
         fill_message(data[peer], 3000, message_seed(rank, peer, round, 0));
@@ -173,7 +173,7 @@ int main(int argc, char **argv)
                  {"collectives", test_collectives}};
     const char *kind = argc > 1 ? argv[1] : "";
     if (strcmp(kind, "start") == 0)
-        damage_soon();
+        damage_cause_later();
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -189,7 +189,7 @@ int main(int argc, char **argv)
     printf("rank %d: %lld bytes right\n", rank, right_bytes);
     fflush(stdout);
     if (strcmp(kind, "finalize") == 0)
-        damage_soon();
+        damage_cause_later();
     MPI_Finalize();
     return 0;
 }

@@ -34,7 +34,7 @@ static void fuzz_contents(const struct frame_head *h, const char *data)
     struct buf again = {0};
     uint32_t value;
     fuzz_greeting(h, data);
-    link_u32(data, h->len, &value);
+    link_read_u32(data, h->len, &value);
     struct plan *plan = plan_decode(data, h->len);
     if (plan) {
         /* Compared by contents, not by bytes: decoding changes every non-zero flag to 1. */

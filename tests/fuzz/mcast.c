@@ -202,7 +202,7 @@ static void fuzz_frame(struct fuzz_in *in, uint8_t what)
     h.flags = what & 64 ? GROUP_ACK : 0;
     size_t length;
     next = h.flags ? fuzz_copy(in, sizeof(struct mcast_ack), &length) : make_packet(in, &length);
-    net_group_frame(&net, &peer[0], &h, next, length);
+    net_group_handle_frame(&net, &peer[0], &h, next, length);
     free(next);
     next = NULL;
 }

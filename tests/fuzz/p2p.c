@@ -123,7 +123,7 @@ static struct envelope make_envelope(int source, int tag)
 static void post_requests(void)
 {
     struct request *r;
-    struct dtype *byte = dtype_from(MPI_BYTE);
+    struct dtype *byte = dtype_from_handle(MPI_BYTE);
     for (int i = 0; i < MEMORY; i++)
         memory[i] = calloc(1, i % 2 ? LARGE : SMALL);
     p2p_irecv(engine, memory[0], SMALL, byte, make_envelope(1, 1), &r);

@@ -82,7 +82,7 @@ void tree_child_ended(struct tree *t, pid_t pid, int status)
     (void)t, (void)pid, (void)status;
 }
 /* Copy of the function in link.c, which cannot be linked without sockets. */
-bool link_u32(const char *data, size_t len, uint32_t *out)
+bool link_read_u32(const char *data, size_t len, uint32_t *out)
 {
     if (len < sizeof(*out))
         return false;

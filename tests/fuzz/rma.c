@@ -78,7 +78,7 @@ static void start_get(void)
 {
     struct rma_call c = {.kind = RMA_IS_GET, .win = &win};
     into = calloc(1, INTO);
-    c.origin = (struct rma_side){into, INTO, dtype_from(MPI_BYTE)};
+    c.origin = (struct rma_side){into, INTO, dtype_from_handle(MPI_BYTE)};
     from = calloc(1, sizeof(*from));
     *from = (struct win_peer){.win = &win, .peer = &peer, .rank = 1};
     list_init(&from->busy);
@@ -86,7 +86,7 @@ static void start_get(void)
     win.table = calloc(win.table_size, sizeof(*win.table));
     win.table[2654435769u & (win.table_size - 1)] = from;
     win.table_used = 1;
-    if (op_new_under_way(&c, &c.origin, from, &op) != 0)
+    if (operation_create(&c, &c.origin, from, &op) != 0)
         abort();
     op_add_piece(op);
     cookie = op->cookie;
@@ -105,7 +105,7 @@ static void fuzz_frames(struct fuzz_in *in)
             h.word = cookie;
         if (win.flavor == MPI_WIN_FLAVOR_DYNAMIC && h.flags == RMA_PUT && h.tag == 0)
             h.word += (uintptr_t)win.memory;
-        rma_arrived(proc.rma, &peer, &h, payload, len);
+        rma_handle_frame(proc.rma, &peer, &h, payload, len);
         free(payload);
         payload = NULL;
     }

@@ -313,7 +313,7 @@ static void test_kill_rank(int early)
     printf("rank %d got through to the dead\n", mpitest_rank);
 }
 
-static void test_strike(void)
+static void test_rank_outside_mpi(void)
 {
     if (mpitest_rank == 1)
         sleep_outside_mpi(3);
@@ -339,7 +339,7 @@ int main(int argc, char **argv)
     else if (strcmp(what, "kill") == 0 || strcmp(what, "kill-early") == 0)
         test_kill_rank(what[4] != '\0');
     else if (strcmp(what, "strike") == 0)
-        test_strike();
+        test_rank_outside_mpi();
     else
         MPI_Abort(MPI_COMM_WORLD, 2);
     return mpitest_end();

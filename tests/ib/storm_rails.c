@@ -86,7 +86,7 @@ static void exchange_messages(uint64_t seed, uint64_t round, uint64_t **out, uin
             MPI_Isend(out[r * MESSAGES + k], message_length(name), MPI_BYTE, r, 7, MPI_COMM_WORLD,
                       &requests[n++]);
             if (r == size / 2 && k == 0 && is_own_turn(round))
-                damage_now();
+                damage_cause_now();
         }
     for (int i = 0; i < size * MESSAGES; i++) {
         int from = i / MESSAGES, bytes;

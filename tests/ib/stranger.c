@@ -85,7 +85,7 @@ static void send_foreign_datagrams(struct ibv_ah *ah, uint32_t qpn)
     }
 }
 
-static void disturb_all_ranks(void)
+static void send_foreign_to_all_ranks(void)
 {
     uint32_t last[RANKS];
     EXPECT(mpitest_size <= RANKS);
@@ -125,7 +125,7 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     EXPECT_EQ(count_dropped(), 0);
     open_device();
-    disturb_all_ranks();
+    send_foreign_to_all_ranks();
     for (int round = 0; round < 20; round++) {
         int sum = 0, one = 1;
         MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

@@ -113,7 +113,7 @@ static void add_in_shared_segment(void)
         fail_with_message("the node segment was not shared by exactly the ranks of the node");
 }
 
-static void print_place(void)
+static void print_rank_and_node(void)
 {
     printf("rank %u of %u node %u of %u local %u of %u vnode %d appnum %d host %s launcher %s\n", b->rank,
            b->size, b->node, b->nnodes, b->local_rank, b->nlocal, b->vnode, b->appnum, b->host, b->launcher);
@@ -145,7 +145,7 @@ int main(int argc, char **argv)
     check_result(boot_open(&b), "open");
     uint32_t who = argc > 2 ? (uint32_t)atoi(argv[2]) : 0;
     if (strcmp(what, "place") == 0)
-        print_place();
+        print_rank_and_node();
     else if (strcmp(what, "exchange") == 0)
         exchange_values();
     else if (strcmp(what, "segment") == 0)

@@ -152,7 +152,7 @@ static void test_frames(void)
 {
     struct buf bytes = {0};
     struct frame_head h;
-    link_frame(&bytes, &(struct frame_head){FRAME_PMI, 3, 7, 5}, "hello");
+    link_append_frame(&bytes, &(struct frame_head){FRAME_PMI, 3, 7, 5}, "hello");
     for (size_t n = 0; n < buf_size(&bytes); n++)
         EXPECT_EQ(link_parse(buf_head(&bytes), n, 5, &h), LINK_MORE);
     EXPECT_EQ(link_parse(buf_head(&bytes), buf_size(&bytes), 5, &h), LINK_FRAME);
@@ -192,13 +192,13 @@ static void test_sessions(void)
     struct hello h = {{1}, "1", "0.1.0"}, changed = {{1}, "10", ".1.0"};
     uint8_t nonce[NONCE_SIZE] = {9}, nonce2[NONCE_SIZE] = {8};
     struct session s, t;
-    proof_session(cookie, &h, nonce, &s);
+    proof_compute_session(cookie, &h, nonce, &s);
     EXPECT(memcmp(s.agent_code, s.mpiexec_code, SHA256_SIZE) != 0 && memcmp(s.up, s.down, SHA256_SIZE) != 0);
-    proof_session(other, &h, nonce, &t);
+    proof_compute_session(other, &h, nonce, &t);
     EXPECT(memcmp(s.agent_code, t.agent_code, SHA256_SIZE) != 0);
-    proof_session(cookie, &changed, nonce, &t);
+    proof_compute_session(cookie, &changed, nonce, &t);
     EXPECT(memcmp(s.agent_code, t.agent_code, SHA256_SIZE) != 0);
-    proof_session(cookie, &h, nonce2, &t);
+    proof_compute_session(cookie, &h, nonce2, &t);
     EXPECT(memcmp(s.down, t.down, SHA256_SIZE) != 0);
 }
 

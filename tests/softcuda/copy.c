@@ -138,7 +138,7 @@ EXPORT cuda_result cuStreamCreate(cuda_stream *out, unsigned flags)
 {
     if (!softcuda_current())
         return CUDA_INVALID_CONTEXT;
-    struct cuda_stream *s = softcuda_fails(__func__) ? NULL : calloc(1, sizeof(*s));
+    struct cuda_stream *s = softcuda_must_fail(__func__) ? NULL : calloc(1, sizeof(*s));
     if (!s)
         return CUDA_OUT_OF_MEMORY;
     s->flags = flags;
@@ -155,7 +155,7 @@ EXPORT cuda_result cuStreamCreate(cuda_stream *out, unsigned flags)
 EXPORT cuda_result cuStreamSynchronize(cuda_stream stream)
 {
     struct cuda_stream *s = get_stream(stream);
-    if (softcuda_fails(__func__))
+    if (softcuda_must_fail(__func__))
         return CUDA_INVALID_VALUE;
     if (!softcuda_is_valid(&s->origin))
         return CUDA_INVALID_HANDLE;
@@ -186,7 +186,7 @@ EXPORT cuda_result cuCtxSynchronize(void)
 EXPORT cuda_result cuEventCreate(cuda_event *event, unsigned flags)
 {
     (void)flags;
-    if (softcuda_fails(__func__))
+    if (softcuda_must_fail(__func__))
         return CUDA_OUT_OF_MEMORY;
     if (!(*event = calloc(1, sizeof(**event))))
         return CUDA_OUT_OF_MEMORY;
@@ -215,7 +215,7 @@ EXPORT cuda_result cuEventRecord(cuda_event event, cuda_stream stream)
 
 EXPORT cuda_result cuEventQuery(cuda_event event)
 {
-    if (softcuda_fails(__func__))
+    if (softcuda_must_fail(__func__))
         return CUDA_INVALID_CONTEXT;
     pthread_mutex_lock(&softcuda_lock);
     const bool done = !event->stream || query_stream(event->stream);
@@ -251,7 +251,7 @@ EXPORT cuda_result cuMemcpyAsync(cuda_pointer to, cuda_pointer from, size_t size
 {
     if (!softcuda_current())
         return CUDA_INVALID_CONTEXT;
-    if (softcuda_fails(__func__))
+    if (softcuda_must_fail(__func__))
         return CUDA_INVALID_VALUE;
     const struct cuda_copy_2d copy = describe_copy(to, from, size);
     return issue_operation(stream, &copy, NULL);
@@ -261,7 +261,7 @@ EXPORT cuda_result cuMemcpy2DAsync_v2(const struct cuda_copy_2d *copy, cuda_stre
 {
     if (!softcuda_current())
         return CUDA_INVALID_CONTEXT;
-    if (softcuda_fails(__func__) || (copy->source_pitch && copy->width > copy->source_pitch) ||
+    if (softcuda_must_fail(__func__) || (copy->source_pitch && copy->width > copy->source_pitch) ||
         (copy->target_pitch && copy->width > copy->target_pitch))
         return CUDA_INVALID_VALUE;
     return issue_operation(stream, copy, NULL);

@@ -23,7 +23,7 @@ uint64_t softcuda_setting(const char *name, uint64_t otherwise)
 
 /* Example: with SOFTCUDA_FAIL=cuMemAlloc_v2,cuIpcGetMemHandle:3 every call of the first function and the
  * third call of the second function fail. */
-bool softcuda_fails(const char *function)
+bool softcuda_must_fail(const char *function)
 {
     static struct {
         const char *name;
@@ -75,7 +75,7 @@ bool softcuda_is_valid(const struct origin *origin)
 
 EXPORT cuda_result cuInit(unsigned flags)
 {
-    if (flags != 0 || softcuda_fails(__func__))
+    if (flags != 0 || softcuda_must_fail(__func__))
         return CUDA_INVALID_VALUE;
     if (softcuda_device_count() == 0)
         return CUDA_NO_DEVICE;
@@ -189,7 +189,7 @@ EXPORT cuda_result cuDevicePrimaryCtxRetain(cuda_context *context, cuda_device d
         return CUDA_NOT_INITIALIZED;
     if (device < 0 || device >= softcuda_device_count())
         return CUDA_INVALID_DEVICE;
-    if (softcuda_fails(__func__))
+    if (softcuda_must_fail(__func__))
         return CUDA_OUT_OF_MEMORY;
     pthread_mutex_lock(&softcuda_lock);
     primary[device].device = device;
@@ -224,7 +224,7 @@ EXPORT cuda_result cuDevicePrimaryCtxReset_v2(cuda_device device)
 
 EXPORT cuda_result cuCtxPushCurrent_v2(cuda_context context)
 {
-    if (softcuda_fails(__func__) || !context || context->references == 0 ||
+    if (softcuda_must_fail(__func__) || !context || context->references == 0 ||
         depth == (int)(sizeof(stack) / sizeof(*stack)))
         return CUDA_INVALID_CONTEXT;
     stack[depth++] = context;

@@ -77,7 +77,7 @@ EXPORT cuda_result cuModuleLoadData(cuda_module *module, const void *image)
 {
     if (!softcuda_current())
         return CUDA_INVALID_CONTEXT;
-    if (softcuda_fails(__func__) || strncmp(image, "// Made by tools/make-ptx", 25) != 0)
+    if (softcuda_must_fail(__func__) || strncmp(image, "// Made by tools/make-ptx", 25) != 0)
         return CUDA_INVALID_VALUE;
     if (!(*module = calloc(1, sizeof(**module))))
         return CUDA_OUT_OF_MEMORY;
@@ -147,7 +147,7 @@ EXPORT cuda_result cuLaunchKernel(cuda_function function, unsigned grid_x, unsig
     if (!softcuda_current())
         return CUDA_INVALID_CONTEXT;
     if (grid_x == 0 || block_x == 0 || block_x > 1024 || grid_y != 1 || grid_z != 1 || block_y != 1 ||
-        block_z != 1 || shared_bytes || extra || softcuda_fails(__func__))
+        block_z != 1 || shared_bytes || extra || softcuda_must_fail(__func__))
         return CUDA_INVALID_VALUE;
     const cuda_result before = cuStreamSynchronize(stream);
     if (before != CUDA_OK)

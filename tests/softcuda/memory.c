@@ -231,13 +231,13 @@ void softcuda_release_all(int device)
 
 EXPORT cuda_result cuMemAlloc_v2(cuda_pointer *out, size_t size)
 {
-    return softcuda_fails(__func__) ? CUDA_OUT_OF_MEMORY : alloc_device(out, size, MEMORY_DEVICE);
+    return softcuda_must_fail(__func__) ? CUDA_OUT_OF_MEMORY : alloc_device(out, size, MEMORY_DEVICE);
 }
 
 EXPORT cuda_result cuMemAllocAsync(cuda_pointer *out, size_t size, cuda_stream stream)
 {
     (void)stream;
-    return softcuda_fails(__func__) ? CUDA_OUT_OF_MEMORY : alloc_device(out, size, MEMORY_POOL);
+    return softcuda_must_fail(__func__) ? CUDA_OUT_OF_MEMORY : alloc_device(out, size, MEMORY_POOL);
 }
 
 EXPORT cuda_result cuMemAllocManaged(cuda_pointer *out, size_t size, unsigned flags)
@@ -252,7 +252,7 @@ EXPORT cuda_result cuMemAllocManaged(cuda_pointer *out, size_t size, unsigned fl
 EXPORT cuda_result cuMemHostAlloc(void **out, size_t size, unsigned flags)
 {
     (void)flags;
-    return softcuda_fails(__func__) ? CUDA_OUT_OF_MEMORY : alloc_host(out, size, MEMORY_HOST);
+    return softcuda_must_fail(__func__) ? CUDA_OUT_OF_MEMORY : alloc_host(out, size, MEMORY_HOST);
 }
 
 EXPORT cuda_result cuMemAllocHost_v2(void **out, size_t size)

@@ -22,7 +22,7 @@ struct exported {
 
 EXPORT cuda_result cuIpcGetMemHandle(struct cuda_ipc_handle *handle, cuda_pointer pointer)
 {
-    if (softcuda_fails(__func__))
+    if (softcuda_must_fail(__func__))
         return CUDA_INVALID_VALUE;
     pthread_mutex_lock(&softcuda_lock);
     const struct allocation *it = softcuda_find(pointer, 1);
@@ -45,7 +45,7 @@ EXPORT cuda_result cuIpcOpenMemHandle_v2(cuda_pointer *pointer, struct cuda_ipc_
     memcpy(&e, &handle, sizeof(e));
     if (!softcuda_current() || e.pid == getpid())
         return CUDA_INVALID_CONTEXT;
-    if (flags != CUDA_IPC_LAZY_PEER_ACCESS || e.magic != EXPORT_MAGIC || softcuda_fails(__func__))
+    if (flags != CUDA_IPC_LAZY_PEER_ACCESS || e.magic != EXPORT_MAGIC || softcuda_must_fail(__func__))
         return CUDA_INVALID_VALUE;
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", e.pid, e.fd);
     const int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -81,7 +81,7 @@ EXPORT cuda_result cuMemGetHandleForAddressRange(void *handle, cuda_pointer poin
 {
     if (type != CUDA_RANGE_DMA_BUF_FD || flags != 0 || pointer % 4096 || size % 4096)
         return CUDA_INVALID_VALUE;
-    if (softcuda_fails(__func__))
+    if (softcuda_must_fail(__func__))
         return CUDA_NOT_SUPPORTED;
     pthread_mutex_lock(&softcuda_lock);
     const struct allocation *it = softcuda_find(pointer, 1);

@@ -49,7 +49,7 @@ struct cuda_context {
 extern pthread_mutex_t softcuda_lock;
 
 /* True if SOFTCUDA_FAIL requires this call of `function` to fail. */
-bool softcuda_fails(const char *function);
+bool softcuda_must_fail(const char *function);
 bool softcuda_is_initialised(void);
 cuda_context softcuda_current(void);
 int softcuda_device_count(void);

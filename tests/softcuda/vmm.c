@@ -36,7 +36,7 @@ EXPORT cuda_result cuMemCreate(cuda_vmm_handle *out, size_t size,
 {
     if (size == 0 || size % UNIT || flags != 0 || properties->location.id >= softcuda_device_count())
         return CUDA_INVALID_VALUE;
-    const int fd = softcuda_fails(__func__) ? -1 : memfd_create("softcuda vmm", MFD_CLOEXEC);
+    const int fd = softcuda_must_fail(__func__) ? -1 : memfd_create("softcuda vmm", MFD_CLOEXEC);
     if (fd < 0 || ftruncate(fd, (off_t)size) != 0)
         return CUDA_OUT_OF_MEMORY;
     *out = (cuda_vmm_handle)fd + 1;
@@ -115,7 +115,7 @@ EXPORT cuda_result cuMemMap(cuda_pointer address, size_t size, size_t offset, cu
 {
     struct allocation it = {.kind = MEMORY_VMM, .address = address, .size = size, .mapped = size};
     if (offset != 0 || flags != 0 || size > descriptor_size(handle_descriptor(handle)) ||
-        softcuda_fails(__func__))
+        softcuda_must_fail(__func__))
         return CUDA_INVALID_VALUE;
     it.fd = fcntl(handle_descriptor(handle), F_DUPFD_CLOEXEC, 0);
     it.alias = it.fd < 0 ? MAP_FAILED : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, it.fd, 0);
@@ -130,7 +130,7 @@ EXPORT cuda_result cuMemSetAccess(cuda_pointer address, size_t size, const struc
                                   size_t count)
 {
     cuda_result rc = CUDA_OK;
-    if (count != 1 || access->location.id >= softcuda_device_count() || softcuda_fails(__func__))
+    if (count != 1 || access->location.id >= softcuda_device_count() || softcuda_must_fail(__func__))
         return CUDA_INVALID_VALUE;
     pthread_mutex_lock(&softcuda_lock);
     for (size_t at = 0; at < size && rc == CUDA_OK;) {
@@ -171,7 +171,7 @@ EXPORT cuda_result cuMemRetainAllocationHandle(cuda_vmm_handle *out, void *addre
 EXPORT cuda_result cuMemExportToShareableHandle(void *out, cuda_vmm_handle handle, int type,
                                                 unsigned long long flags)
 {
-    if (type != CUDA_HANDLE_POSIX_FD || flags != 0 || softcuda_fails(__func__))
+    if (type != CUDA_HANDLE_POSIX_FD || flags != 0 || softcuda_must_fail(__func__))
         return CUDA_NOT_SUPPORTED;
     const int fd = fcntl(handle_descriptor(handle), F_DUPFD_CLOEXEC, 0);
     *(int *)out = fd;
@@ -180,7 +180,7 @@ EXPORT cuda_result cuMemExportToShareableHandle(void *out, cuda_vmm_handle handl
 
 EXPORT cuda_result cuMemImportFromShareableHandle(cuda_vmm_handle *out, void *shared, int type)
 {
-    if (type != CUDA_HANDLE_POSIX_FD || softcuda_fails(__func__))
+    if (type != CUDA_HANDLE_POSIX_FD || softcuda_must_fail(__func__))
         return CUDA_NOT_SUPPORTED;
     const int fd = fcntl((int)(intptr_t)shared, F_DUPFD_CLOEXEC, 0);
     *out = (cuda_vmm_handle)fd + 1;

@@ -37,7 +37,7 @@ static unsigned random_below(unsigned n)
     return (unsigned)(rng >> 33) % n;
 }
 
-static void put_on_wire(int direction, const struct softib_packet *p)
+static void send_over_lossy_wire(int direction, const struct softib_packet *p)
 {
     for (unsigned copies = random_below(10) ? 1 : 2; copies; copies--)
         if (random_below(100) >= 20 && on_wire[direction] < WIRE) /* 20 % of the packets are lost */
@@ -47,19 +47,19 @@ static void put_on_wire(int direction, const struct softib_packet *p)
 static void send_to_host(void *arg, const struct softib_packet *p)
 {
     (void)arg;
-    put_on_wire(1, p);
+    send_over_lossy_wire(1, p);
 }
 
 static void send_to_top(void *arg, const struct softib_packet *p)
 {
     (void)arg;
-    put_on_wire(TO_TOP, p);
+    send_over_lossy_wire(TO_TOP, p);
 }
 
 static void send_to_leaf(void *arg, const struct softib_packet *p)
 {
     (void)arg;
-    put_on_wire(TO_LEAF, p);
+    send_over_lossy_wire(TO_LEAF, p);
 }
 
 struct host {
@@ -84,7 +84,7 @@ static void handle_host_packet(const struct softib_packet *p)
         if (p->type != SOFTIB_BARRIER_READY)
             continue;
         struct softib_packet ack = {SOFTIB_BARRIER_READY_ACK, p->id, p->port, p->round};
-        put_on_wire(0, &ack);
+        send_over_lossy_wire(0, &ack);
         if (!h->inside[g] || p->round != h->round[g])
             continue;
         if (entered[g][p->round] != size[g])
@@ -113,7 +113,7 @@ static void step_host(unsigned n)
             h->inside[g] = true;
             p.type = SOFTIB_BARRIER_REACHED;
         }
-        put_on_wire(0, &p);
+        send_over_lossy_wire(0, &p);
         h->repeat_at[g] = now + SOFTIB_SWITCH_REPEAT_NS;
     }
 }

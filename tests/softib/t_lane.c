@@ -44,7 +44,7 @@ struct child {
 
 static const union ibv_gid group = {.raw = {0xff, 0x12, 0x40, 0x1b, [15] = 0x55}};
 
-static void end_open(struct multicast_end *e)
+static void open_multicast_end(struct multicast_end *e)
 {
     int n;
     struct ibv_device **list = ibv_get_device_list(&n);
@@ -67,7 +67,7 @@ static void end_open(struct multicast_end *e)
     CHECK(!ibv_modify_qp(e->qp, &rts, IBV_QP_STATE | IBV_QP_SQ_PSN));
 }
 
-static void end_close(struct multicast_end *e)
+static void close_multicast_end(struct multicast_end *e)
 {
     CHECK(!ibv_destroy_qp(e->qp) && !ibv_dereg_mr(e->mr) && !ibv_destroy_cq(e->cq));
     CHECK(!ibv_destroy_comp_channel(e->ch) && !ibv_dealloc_pd(e->pd) && !ibv_close_device(e->ctx));
@@ -139,7 +139,7 @@ static void run_member(int fd, enum member_behaviour member_behaviour)
 {
     struct multicast_end e;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    end_open(&e);
+    open_multicast_end(&e);
     for (uint64_t i = 0; i < RECEIVES; i++)
         repost_receive(&e, i);
     if (member_behaviour == JOINS_AND_LEAVES) {
@@ -227,7 +227,7 @@ int main(void)
     alarm(140);
     for (int i = 0; i < MEMBERS; i++)
         c[i] = start_member(behaviours[i]);
-    end_open(&e);
+    open_multicast_end(&e);
     struct ibv_ah *ah = ibv_create_ah(e.pd, &to);
     CHECK(ah);
     for (unsigned round = 0; round < ROUNDS; round++) {
@@ -270,6 +270,6 @@ int main(void)
     for (int i = 0; i < MEMBERS; i++)
         stop_member(&c[i]);
     CHECK(!ibv_destroy_ah(ah));
-    end_close(&e);
+    close_multicast_end(&e);
     return 0;
 }

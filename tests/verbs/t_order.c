@@ -30,7 +30,7 @@ struct write_shape {
     unsigned char mark;
 };
 
-static struct write_shape write_shape_of(unsigned turn, unsigned k)
+static struct write_shape compute_write_shape(unsigned turn, unsigned k)
 {
     const unsigned i = turn * BATCH + k;
     return (struct write_shape){1 + i * 37 % 3000, (unsigned char)(1 + i % 250)};
@@ -40,7 +40,7 @@ static void write_batch(struct vt *t, struct vt_qp *q, unsigned char *buf, struc
                         const struct vt_addr *to)
 {
     for (unsigned k = 0; k < BATCH; k++) {
-        const struct write_shape p = write_shape_of(turn, k);
+        const struct write_shape p = compute_write_shape(turn, k);
         memset(buf + k * WRITE_ROOM, p.mark, p.length);
         struct ibv_sge s = {(uintptr_t)buf + k * WRITE_ROOM, p.length, mr->lkey};
         struct ibv_send_wr wr = {.sg_list = &s,
@@ -58,7 +58,7 @@ static void write_batch(struct vt *t, struct vt_qp *q, unsigned char *buf, struc
 static void expect_batch(unsigned char *in, unsigned turn)
 {
     for (unsigned k = 0; k < BATCH; k++, in += WRITE_ROOM) {
-        const struct write_shape p = write_shape_of(turn, k);
+        const struct write_shape p = compute_write_shape(turn, k);
         wait_for(in + p.length - 1, p.mark);
         for (uint32_t i = 0; i < p.length; i++)
             CHECK(in[i] == p.mark, "turn %u: byte %u of %u came after the last", turn, i, p.length);

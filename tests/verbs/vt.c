@@ -19,7 +19,7 @@
 
 static int current_side;
 
-void vt_die(const char *file, int line, const char *cond, const char *fmt, ...)
+void vt_fail_and_exit(const char *file, int line, const char *cond, const char *fmt, ...)
 {
     char text[256];
     va_list ap;
@@ -59,7 +59,7 @@ void vt_sync(struct vt *t)
     vt_exchange(t, &a, &b, 1);
 }
 
-static void enter_node(struct vt *t)
+static void enter_node_namespace(struct vt *t)
 {
     const char *ns = getenv("VERBS_NETNS1");
     if (getenv("VERBS_NODES"))
@@ -102,7 +102,7 @@ static int run_side(int side, int oob, void (*test)(struct vt *))
     struct vt t = {.side = side, .oob = oob};
     current_side = side;
     alarm(120);
-    enter_node(&t);
+    enter_node_namespace(&t);
     open_device(&t);
     vt_sync(&t);
     test(&t);

@@ -15,10 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(cond, ...)                                        \
-    do {                                                        \
-        if (!(cond))                                            \
-            vt_die(__FILE__, __LINE__, #cond, " " __VA_ARGS__); \
+#define CHECK(cond, ...)                                                  \
+    do {                                                                  \
+        if (!(cond))                                                      \
+            vt_fail_and_exit(__FILE__, __LINE__, #cond, " " __VA_ARGS__); \
     } while (0)
 
 #define BUF_BYTES (8u << 20)
@@ -63,7 +63,7 @@ struct vt_opts {
     bool sig_all, no_connect;
 };
 
-void vt_die(const char *file, int line, const char *cond, const char *fmt, ...)
+void vt_fail_and_exit(const char *file, int line, const char *cond, const char *fmt, ...)
     __attribute__((noreturn, format(printf, 4, 5)));
 
 /* Runs test() in two processes and returns the exit status for main. Exit status 77 of either side means

@@ -150,7 +150,7 @@ static int info_run(const struct info_options *o, int *argc, char ***argv)
     int rank = 0;
     const bool tried = job && started_as_rank() && (o->sections & section_bit("--coll"));
     if (tried)
-        info_tried_before();
+        info_tried_prepare();
     if (job) {
         MPI_Init(argc, argv);
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -57,9 +57,9 @@ int info_needs(const struct fishplate_inside *in, const struct info_options *o);
 /* Examines the adapters of this machine; in a job all ranks call it, and rank 0 gets those of every node. */
 void info_devices_gather(const struct fishplate_inside *in, bool job);
 
-/* Runs trials in this job and prints the choices. All ranks call info_tried_before() before MPI_Init and
+/* Runs trials in this job and prints the choices. All ranks call info_tried_prepare() before MPI_Init and
  * info_tried_gather() after it; rank 0 prints. */
-void info_tried_before(void);
+void info_tried_prepare(void);
 void info_tried_gather(void);
 void info_tried_text(void);
 void info_tried_json(struct json *j);

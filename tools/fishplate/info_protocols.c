@@ -19,7 +19,7 @@ static bool protocols_are_equal(const struct peer *a, const struct peer *b)
 
 /* Returns the protocol for messages above the eager limit: the one that the user or the tuner selected if
  * the receiver can read the sender's memory, else r3. */
-static const char *large_protocol(const struct fishplate_inside *in, const struct peer *p)
+static const char *describe_large_protocol(const struct fishplate_inside *in, const struct peer *p)
 {
     char choice[32] = "";
     for (size_t i = 0; i < in->tunables_count(); i++)
@@ -91,7 +91,7 @@ static void for_each_protocol_range(const struct fishplate_inside *in,
 }
 
 /* Returns the origin of the eager limit. */
-static const char *eager_source(const struct fishplate_inside *in, const struct peer *p)
+static const char *describe_eager_source(const struct fishplate_inside *in, const struct peer *p)
 {
     for (size_t i = 0; i < in->tunables_count(); i++) {
         const struct tunable *t = in->tunables_get(i);
@@ -107,7 +107,7 @@ static const char *eager_source(const struct fishplate_inside *in, const struct 
     return "the default of FISHPLATE_EAGER_MAX";
 }
 
-static void print_kind(const struct peer *p, int first, int last, void *arg)
+static void print_protocol_range(const struct peer *p, int first, int last, void *arg)
 {
     const struct printer *to = arg;
     char ranks[32];
@@ -117,12 +117,12 @@ static void print_kind(const struct peer *p, int first, int last, void *arg)
     printf("  to rank %s by %s: frames of up to %zu bytes, the first %zu at no extra cost\n", ranks, by,
            p->caps.frame_max, p->caps.inline_max);
     printf("    up to %" PRIu64 " bytes  eager (sent at once); the limit is %s\n", p->eager_max,
-           eager_source(to->in, p));
-    printf("    above %" PRIu64 " bytes  %s\n", p->eager_max, large_protocol(to->in, p));
+           describe_eager_source(to->in, p));
+    printf("    above %" PRIu64 " bytes  %s\n", p->eager_max, describe_large_protocol(to->in, p));
     print_rails(p);
 }
 
-static void json_kind(const struct peer *p, int first, int last, void *arg)
+static void json_protocol_range(const struct peer *p, int first, int last, void *arg)
 {
     const struct printer *to = arg;
     struct json *j = to->json;
@@ -133,7 +133,7 @@ static void json_kind(const struct peer *p, int first, int last, void *arg)
     to->in->peer_describe(p, by, sizeof(by));
     json_members(j, "over=%s frame_max=%lld inline_max=%lld eager_max=%lld eager_max_from=%s large=%s", by,
                  (long long)p->caps.frame_max, (long long)p->caps.inline_max, (long long)p->eager_max,
-                 eager_source(to->in, p), large_protocol(to->in, p));
+                 describe_eager_source(to->in, p), describe_large_protocol(to->in, p));
     json_bool(j, "several_rails", p->caps.striped_from != 0);
     json_bool(j, "frames_spread", p->caps.frames_spread);
     if (p->caps.striped_from && p->caps.striped_from <= SIZE_MAX / 8)
@@ -162,7 +162,7 @@ void info_protocols_text(const struct fishplate_inside *in, const struct info_op
 {
     (void)o;
     printf("Protocols of rank 0\n");
-    for_each_protocol_range(in, print_kind, &(struct printer){.in = in});
+    for_each_protocol_range(in, print_protocol_range, &(struct printer){.in = in});
     printf("  collectives: %s\n", protocols_collective_text(in));
 }
 
@@ -170,7 +170,7 @@ void info_protocols_json(const struct fishplate_inside *in, const struct info_op
 {
     (void)o;
     json_array(j, "protocols");
-    for_each_protocol_range(in, json_kind, &(struct printer){.in = in, .json = j});
+    for_each_protocol_range(in, json_protocol_range, &(struct printer){.in = in, .json = j});
     json_end(j);
     json_string(j, "protocols_of_collectives", protocols_collective_text(in));
 }

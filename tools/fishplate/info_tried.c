@@ -66,7 +66,7 @@ static char *read_text(const char *name)
     return text;
 }
 
-void info_tried_before(void)
+void info_tried_prepare(void)
 {
     setenv("FISHPLATE_COLL_TRY", "100", 0);
 }

@@ -16,7 +16,7 @@ static bool links_touches_node(const struct link_seen *l, int end)
     return l->ends[0] == end || l->ends[1] == end;
 }
 
-static double mean_cost(const struct link_seen *l)
+static double link_seconds_per_byte(const struct link_seen *l)
 {
     return l->bytes > 0 ? (double)l->ns * 1e-9 / (double)l->bytes : 0;
 }
@@ -40,7 +40,7 @@ static struct others links_compare_others(const struct link_seen *list, size_t n
     o.n = 0;
     for (size_t i = 0; i < n; i++)
         if (list[i].kind == kind && !links_touches_node(&list[i], end))
-            room[o.n++] = mean_cost(&list[i]);
+            room[o.n++] = link_seconds_per_byte(&list[i]);
     o.mean = number_median(room, o.n);
     return o;
 }
@@ -54,7 +54,8 @@ static void links_judge_one(struct link_seen *l, const struct others *o)
         return;
     l->times = times;
     l->others = 1 / o->mean;
-    l->slow = l->messages >= LINK_MESSAGES && times >= LINK_SLOW && mean_cost(l) >= LINK_SLOW * o->mean;
+    l->slow =
+        l->messages >= LINK_MESSAGES && times >= LINK_SLOW && link_seconds_per_byte(l) >= LINK_SLOW * o->mean;
 }
 
 static int links_compare_by_kind_and_end(const void *a, const void *b)

@@ -167,9 +167,9 @@ struct prof_verdict {
 };
 void prof_judge(const struct prof_job *job, struct prof_verdict *v);
 /* Formats the reason why the report is incomplete; "" if it is complete. */
-void prof_missing(const struct prof_job *job, char *out, size_t size);
+void prof_describe_missing_data(const struct prof_job *job, char *out, size_t size);
 /* Formats the date as "2026-11-16 05:40 UTC"; "" if it is unknown. */
-const char *prof_date(const struct prof_job *job, char out[PROF_TEXT_LONG]);
+const char *prof_format_date(const struct prof_job *job, char out[PROF_TEXT_LONG]);
 
 extern const char *const prof_kind_words[PROF_KINDS]; /* in records and JSON */
 extern const char *const prof_kind_names[PROF_KINDS]; /* in text and HTML reports */
@@ -200,13 +200,13 @@ void prof_json_sites(struct json *j, const struct prof_job *job);
 void prof_jobs_free(struct prof_job *jobs);
 
 struct prof_classes prof_classify(const struct prof_bin *bins);
-double prof_imbalance(const struct prof_function *f); /* slowest rank's time / mean - 1 */
-double prof_share(double part, double whole);         /* percent; 0 if `whole` is 0 */
+double prof_imbalance(const struct prof_function *f);   /* slowest rank's time / mean - 1 */
+double prof_compute_percent(double part, double whole); /* percent; 0 if `whole` is 0 */
 
 /* Format bytes and seconds for reports; return `out`. */
 enum { PROF_TEXT = 32 };
-const char *prof_bytes(double bytes, char out[PROF_TEXT]);
-const char *prof_seconds(double seconds, char out[PROF_TEXT]);
+const char *prof_format_bytes(double bytes, char out[PROF_TEXT]);
+const char *prof_format_seconds(double seconds, char out[PROF_TEXT]);
 
 /* Writes the tables of the text and the HTML report (prof_tables.c). prof_chart_sizes is for HTML only. */
 void prof_write_tables(const struct prof_job *job, bool all, struct report *r);

@@ -57,15 +57,15 @@ static void rank_bar(FILE *out, const struct prof_job *job, int r)
         if (part <= 0)
             continue;
         snprintf(text, sizeof(text), "rank %d on %.40s, %s: %s, %.1f %%", r, rank->host,
-                 k < PROF_KINDS ? prof_kind_names[k] : "the program itself", prof_seconds(part, seconds),
-                 prof_share(part, scale));
+                 k < PROF_KINDS ? prof_kind_names[k] : "the program itself",
+                 prof_format_seconds(part, seconds), prof_compute_percent(part, scale));
         fprintf(out, "<i class=\"b%c\" style=\"width:%.2f%%\" title=\"", k < PROF_KINDS ? '0' + k : 'a',
-                prof_share(part, scale));
+                prof_compute_percent(part, scale));
         html_text(out, text);
         fputs("\"></i>", out);
     }
     fputs("</span>", out);
-    html_put(out, "span", NULL, "%.0f %%", prof_share(rank->mpi, rank->on));
+    html_put(out, "span", NULL, "%.0f %%", prof_compute_percent(rank->mpi, rank->on));
     fputc('\n', out);
 }
 
@@ -106,7 +106,7 @@ static void size_bar(FILE *out, const struct prof_bin *bin, const char *style, c
     if (!bin->count)
         return;
     snprintf(text, sizeof(text), "%s: %" PRIu64 ", %s in all", what, bin->count,
-             prof_bytes((double)bin->bytes, bytes));
+             prof_format_bytes((double)bin->bytes, bytes));
     fprintf(out, "<i class=\"%s\" style=\"width:%.2f%%\" title=\"", style, share);
     html_text(out, text);
     fputs("\"></i>", out);
@@ -115,11 +115,12 @@ static void size_bar(FILE *out, const struct prof_bin *bin, const char *style, c
 static void size_row(FILE *out, const struct prof_job *job, int b, uint64_t most)
 {
     char text[PROF_TEXT], p2p[PROF_TEXT], coll[PROF_TEXT];
-    html_put(out, "span", NULL, "%s", b == 0 ? "empty" : prof_bytes(ldexp(1, b - 1), text));
+    html_put(out, "span", NULL, "%s", b == 0 ? "empty" : prof_format_bytes(ldexp(1, b - 1), text));
     fputs("<span class=\"pair\">", out);
-    size_bar(out, &job->p2p[b], "b0", "messages", prof_share((double)job->p2p[b].count, (double)most));
+    size_bar(out, &job->p2p[b], "b0", "messages",
+             prof_compute_percent((double)job->p2p[b].count, (double)most));
     size_bar(out, &job->coll[b], "b2", "collective calls",
-             prof_share((double)job->coll[b].count, (double)most));
+             prof_compute_percent((double)job->coll[b].count, (double)most));
     fputs("</span>", out);
     short_count(job->p2p[b].count, p2p);
     short_count(job->coll[b].count, coll);
@@ -204,7 +205,7 @@ static void peer_cell(FILE *out, const struct prof_job *job, const struct cells 
     ranks_text(job, c, from, a);
     ranks_text(job, c, to, b);
     snprintf(text, sizeof(text), "rank %s to rank %s: %" PRIu64 " messages, %s", a, b, t->messages,
-             prof_bytes((double)t->bytes, bytes));
+             prof_format_bytes((double)t->bytes, bytes));
     fprintf(out, "<g fill-opacity=\"%.2f\">", chart_cell_strength(c, (double)t->bytes));
     chart_rect(out, "heat", 80 + to * side, 40 + from * side, side - 1, side - 1, text);
     fputs("</g>\n", out);
@@ -222,7 +223,7 @@ static void chart_colour_scale(FILE *out, const struct cells *c)
             break;
         fprintf(out, "<span><i class=\"bh\" style=\"opacity:%.2f\"></i>%s%s</span>",
                 chart_cell_strength(c, bytes), i > 0 && i < STEPS - 1 ? "about " : "",
-                prof_bytes(floor(bytes), text));
+                prof_format_bytes(floor(bytes), text));
     }
     fputs("</div>\n", out);
 }

@@ -18,12 +18,12 @@ double prof_imbalance(const struct prof_function *f)
     return f->mean > 0 ? f->max / f->mean - 1 : 0;
 }
 
-double prof_share(double part, double whole)
+double prof_compute_percent(double part, double whole)
 {
     return whole > 0 ? 100 * part / whole : 0;
 }
 
-const char *prof_bytes(double bytes, char out[PROF_TEXT])
+const char *prof_format_bytes(double bytes, char out[PROF_TEXT])
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     int u = 0;
@@ -34,7 +34,7 @@ const char *prof_bytes(double bytes, char out[PROF_TEXT])
     return out;
 }
 
-const char *prof_seconds(double seconds, char out[PROF_TEXT])
+const char *prof_format_seconds(double seconds, char out[PROF_TEXT])
 {
     if (seconds == 0)
         snprintf(out, PROF_TEXT, "0");
@@ -47,7 +47,7 @@ const char *prof_seconds(double seconds, char out[PROF_TEXT])
     return out;
 }
 
-const char *prof_date(const struct prof_job *job, char out[PROF_TEXT_LONG])
+const char *prof_format_date(const struct prof_job *job, char out[PROF_TEXT_LONG])
 {
     const time_t when = (time_t)job->date;
     struct tm parts;
@@ -71,10 +71,10 @@ static size_t format_rank_end(const struct prof_job *job, int r, char *out, size
         return (size_t)snprintf(out, size, "Rank %d was ended by signal %d (%s), outside MPI. ", r, rank->cut,
                                 strsignal(rank->cut));
     return (size_t)snprintf(out, size, "Rank %d was ended by signal %d (%s), in %s for %s. ", r, rank->cut,
-                            strsignal(rank->cut), rank->cut_in, prof_seconds(rank->cut_after, after));
+                            strsignal(rank->cut), rank->cut_in, prof_format_seconds(rank->cut_after, after));
 }
 
-void prof_missing(const struct prof_job *job, char *out, size_t size)
+void prof_describe_missing_data(const struct prof_job *job, char *out, size_t size)
 {
     enum { FEW = 4 };
     size_t used = 0;

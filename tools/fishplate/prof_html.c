@@ -26,22 +26,22 @@ static void write_tiles(const struct prof_job *job, FILE *out)
     char text[64], small[PROF_TEXT];
     const uint64_t messages = job->p2p_classes.all;
     fputs("<div class=\"tiles\">\n", out);
-    html_tile(out, prof_seconds(job->on / job->nrecords, small), "recorded, a rank");
-    snprintf(text, sizeof(text), "%.1f %%", prof_share(job->mpi, job->on));
+    html_tile(out, prof_format_seconds(job->on / job->nrecords, small), "recorded, a rank");
+    snprintf(text, sizeof(text), "%.1f %%", prof_compute_percent(job->mpi, job->on));
     html_tile(out, text, "of it in MPI");
     snprintf(text, sizeof(text), "%" PRIu64, messages);
     html_tile(out, text, "messages sent");
-    html_tile(out, prof_bytes((double)job->p2p_classes.bytes, small), "in messages");
+    html_tile(out, prof_format_bytes((double)job->p2p_classes.bytes, small), "in messages");
     snprintf(text, sizeof(text), "%" PRIu64, job->coll_classes.all);
     html_tile(out, text, "collective calls");
     if (job->reuse.accesses) {
         snprintf(text, sizeof(text), "%.1f %%",
-                 prof_share((double)job->reuse.reused, (double)job->reuse.accesses));
+                 prof_compute_percent((double)job->reuse.reused, (double)job->reuse.accesses));
         html_tile(out, text, "buffer reuse");
     }
     if (job->sent.messages) {
         snprintf(text, sizeof(text), "%.1f %%",
-                 prof_share((double)job->within.messages, (double)job->sent.messages));
+                 prof_compute_percent((double)job->within.messages, (double)job->sent.messages));
         html_tile(out, text, "of messages within a node");
     }
     fputs("</div>\n", out);
@@ -59,8 +59,8 @@ static void write_peers(const struct prof_job *job, FILE *out)
             : "Who sent how much to whom, point to point.");
     prof_chart_peers(job, out);
     html_put(out, "p", NULL, "Point to point, within a node: %.1f %% of the messages, %.1f %% of the bytes.",
-             prof_share((double)job->within.messages, (double)job->sent.messages),
-             prof_share((double)job->within.bytes, (double)job->sent.bytes));
+             prof_compute_percent((double)job->within.messages, (double)job->sent.messages),
+             prof_compute_percent((double)job->within.bytes, (double)job->sent.bytes));
     if (job->outside.messages)
         html_put(out, "p", NULL, "%" PRIu64 " messages went to processes outside this job's world.",
                  job->outside.messages);

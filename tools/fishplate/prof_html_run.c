@@ -13,7 +13,7 @@ void prof_html_verdict(const struct prof_job *job, FILE *out)
     struct prof_verdict v;
     char missing[1024], cost[PROF_TEXT];
     prof_judge(job, &v);
-    prof_missing(job, missing, sizeof(missing));
+    prof_describe_missing_data(job, missing, sizeof(missing));
     fprintf(out, "<section class=\"verdict %s\">\n",
             *missing                ? "broken"
             : v.list[0].seconds > 0 ? "costly"
@@ -27,8 +27,8 @@ void prof_html_verdict(const struct prof_job *job, FILE *out)
         html_text(out, v.list[i].text);
         if (v.list[i].seconds > 0)
             html_put(out, "span", "cost", " It costs a rank %s, %.0f %% of its time.",
-                     prof_seconds(v.list[i].seconds, cost),
-                     prof_share(v.list[i].seconds, job->on / job->nrecords));
+                     prof_format_seconds(v.list[i].seconds, cost),
+                     prof_compute_percent(v.list[i].seconds, job->on / job->nrecords));
         fputs("</li>\n", out);
     }
     fputs("</ol>\n</section>\n", out);
@@ -70,7 +70,7 @@ void prof_html_run(const struct prof_job *job, FILE *out)
     html_section(out, "This run", "What the figures were measured with.");
     fputs("<dl>\n", out);
     html_fact(out, "command", job->command ? job->command : job->program);
-    html_fact(out, "date", prof_date(job, date));
+    html_fact(out, "date", prof_format_date(job, date));
     html_fact(out, "library", job->library);
     hosts_text(job, text, sizeof(text));
     html_fact(out, "hosts", text);

@@ -91,8 +91,8 @@ static void put_peers(struct json *j, const struct prof_job *job)
 {
     json_record(j, "within_node", "messages=%lld bytes=%lld messages_percent=%g bytes_percent=%g",
                 (long long)job->within.messages, (long long)job->within.bytes,
-                prof_share((double)job->within.messages, (double)job->sent.messages),
-                prof_share((double)job->within.bytes, (double)job->sent.bytes));
+                prof_compute_percent((double)job->within.messages, (double)job->sent.messages),
+                prof_compute_percent((double)job->within.bytes, (double)job->sent.bytes));
     json_record(j, "outside", "messages=%lld bytes=%lld", (long long)job->outside.messages,
                 (long long)job->outside.bytes);
     json_array(j, "peers");
@@ -119,12 +119,12 @@ static void put_run(struct json *j, const struct prof_job *job)
 {
     struct prof_verdict v;
     char text[1024], date[PROF_TEXT_LONG];
-    json_members(j, "date=%s library=%s adapter=%s", prof_date(job, date), job->library, job->adapter);
+    json_members(j, "date=%s library=%s adapter=%s", prof_format_date(job, date), job->library, job->adapter);
     json_array(j, "settings");
     for (size_t i = 0; i < job->nsettings; i++)
         json_string(j, NULL, job->settings[i]);
     json_end(j);
-    prof_missing(job, text, sizeof(text));
+    prof_describe_missing_data(job, text, sizeof(text));
     json_string(j, "incomplete", text);
     prof_judge(job, &v);
     json_array(j, "verdict");
@@ -145,8 +145,8 @@ static void put_reuse(struct json *j, const struct prof_reuse *u)
     json_object(j, "buffer_reuse");
     json_members(j, "accesses=%lld reused=%lld bytes=%lld reused_bytes=%lld percent=%g weighted_percent=%g",
                  (long long)u->accesses, (long long)u->reused, (long long)u->bytes,
-                 (long long)u->reused_bytes, prof_share((double)u->reused, (double)u->accesses),
-                 prof_share((double)u->reused_bytes, (double)u->bytes));
+                 (long long)u->reused_bytes, prof_compute_percent((double)u->reused, (double)u->accesses),
+                 prof_compute_percent((double)u->reused_bytes, (double)u->bytes));
     json_int(j, "dropped", (long long)u->dropped);
     json_end(j);
 }
@@ -159,15 +159,16 @@ void prof_write_json(const struct prof_job *job, FILE *out)
     json_members(&j, "program=%s command=%s size=%d records=%d nodes=%d", job->program,
                  job->command ? job->command : "", job->size, job->nrecords, job->nodes);
     json_bool(&j, "threaded", job->threaded);
-    json_members(&j, "recorded=%g mpi=%g mpi_percent=%g", job->on, job->mpi, prof_share(job->mpi, job->on));
+    json_members(&j, "recorded=%g mpi=%g mpi_percent=%g", job->on, job->mpi,
+                 prof_compute_percent(job->mpi, job->on));
     put_run(&j, job);
     put_functions(&j, job);
     put_sizes(&j, "point_to_point", p, job->p2p);
     put_sizes(&j, "collective", c, job->coll);
     json_record(&j, "collective_share", "calls_percent=%g bytes_percent=%g time_percent=%g",
-                prof_share((double)c->all, (double)(p->all + c->all)),
-                prof_share((double)c->bytes, (double)(p->bytes + c->bytes)),
-                prof_share(job->kinds[PROF_COLL], job->mpi));
+                prof_compute_percent((double)c->all, (double)(p->all + c->all)),
+                prof_compute_percent((double)c->bytes, (double)(p->bytes + c->bytes)),
+                prof_compute_percent(job->kinds[PROF_COLL], job->mpi));
     put_memory(&j, job);
     put_reuse(&j, &job->reuse);
     put_peers(&j, job);

@@ -62,8 +62,8 @@ void prof_links_sentence(const struct prof_job *job, char *out, size_t size)
     *out = '\0';
     if (job->slow_links == 0)
         return;
-    prof_bytes(l->rate, rate);
-    prof_bytes(l->others, others);
+    prof_format_bytes(l->rate, rate);
+    prof_format_bytes(l->others, others);
     if (slow_host(job))
         snprintf(out, size,
                  "Host %.64s has slow links: %zu of them, all to or from it, the slowest with %s/s where "
@@ -117,9 +117,9 @@ void prof_report_links(const struct prof_job *job, struct report *r)
         report_cell(r, NULL, "%s to %s", job->ranks[l->from].host, job->ranks[l->to].host);
         report_cell(r, NULL, "%d", l->rail);
         report_cell(r, NULL, "%" PRIu64, l->messages);
-        report_cell(r, NULL, "%s", prof_bytes((double)l->bytes, text));
-        report_cell(r, NULL, "%s/s", prof_bytes(l->rate, text));
-        report_cell(r, NULL, l->others > 0 ? "%s/s" : "-", prof_bytes(l->others, text));
+        report_cell(r, NULL, "%s", prof_format_bytes((double)l->bytes, text));
+        report_cell(r, NULL, "%s/s", prof_format_bytes(l->rate, text));
+        report_cell(r, NULL, l->others > 0 ? "%s/s" : "-", prof_format_bytes(l->others, text));
         if (l->times >= 1) /* no factor for links that are faster than the others */
             report_cell(r, NULL, "%.1f", l->times);
         else

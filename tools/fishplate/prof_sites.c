@@ -131,7 +131,7 @@ void prof_report_sites(const struct prof_job *job, struct report *r)
         report_cell(r, NULL, "%s", s->text);
         report_cell(r, NULL, "%s", site_function(job, s));
         report_cell(r, NULL, "%" PRIu64, s->calls);
-        report_cell(r, NULL, "%s", prof_seconds((double)s->ns * 1e-9 / job->nrecords, time));
+        report_cell(r, NULL, "%s", prof_format_seconds((double)s->ns * 1e-9 / job->nrecords, time));
     }
     report_table_end(r);
     report_section_end(r);

@@ -16,13 +16,13 @@ static double stat_seconds(const struct prof_stat *s)
 static void cell_seconds(struct report *r, double seconds)
 {
     char text[PROF_TEXT];
-    report_cell(r, NULL, "%s", prof_seconds(seconds, text));
+    report_cell(r, NULL, "%s", prof_format_seconds(seconds, text));
 }
 
 static void cell_bytes(struct report *r, double bytes, uint64_t count)
 {
     char text[PROF_TEXT];
-    report_cell(r, NULL, "%s", prof_bytes(count ? bytes / (double)count : 0, text));
+    report_cell(r, NULL, "%s", prof_format_bytes(count ? bytes / (double)count : 0, text));
 }
 
 static void cell_name(struct report *r, const struct prof_function *f)
@@ -68,7 +68,7 @@ static bool accept_any_function(const struct prof_function *f)
 
 static void row_collective(struct report *r, const struct prof_job *job, const struct prof_function *f)
 {
-    const double share = prof_share(f->waiting, f->waiting + f->moving);
+    const double share = prof_compute_percent(f->waiting, f->waiting + f->moving);
     (void)job;
     cell_name(r, f);
     report_cell_html(r,
@@ -86,7 +86,7 @@ static void row_collective(struct report *r, const struct prof_job *job, const s
 static void row_function(struct report *r, const struct prof_job *job, const struct prof_function *f)
 {
     cell_name(r, f);
-    cell_share(r, f, prof_share(stat_seconds(&f->all), job->mpi));
+    cell_share(r, f, prof_compute_percent(stat_seconds(&f->all), job->mpi));
     cell_seconds(r, f->min);
     cell_seconds(r, f->mean);
     cell_seconds(r, f->max);
@@ -105,7 +105,7 @@ static void row_nonblocking(struct report *r, const struct prof_job *job, const 
 static void row_waiting(struct report *r, const struct prof_job *job, const struct prof_function *f)
 {
     cell_name(r, f);
-    report_cell(r, NULL, "%.1f %%", prof_share(stat_seconds(&f->all), job->mpi));
+    report_cell(r, NULL, "%.1f %%", prof_compute_percent(stat_seconds(&f->all), job->mpi));
     cell_seconds(r, f->mean);
     cell_seconds(r, stat_seconds(&f->all) / (double)f->all.calls);
     cell_seconds(r, (double)f->all.ns_max * 1e-9);
@@ -223,9 +223,9 @@ static void write_sizes(struct report *r, const struct prof_job *job)
         report_line(
             r,
             "Collective calls are %.1f %% of both, with %.1f %% of the bytes and %.1f %% of the time in MPI.",
-            prof_share((double)c->all, (double)(p->all + c->all)),
-            prof_share((double)c->bytes, (double)(p->bytes + c->bytes)),
-            prof_share(job->kinds[PROF_COLL], job->mpi));
+            prof_compute_percent((double)c->all, (double)(p->all + c->all)),
+            prof_compute_percent((double)c->bytes, (double)(p->bytes + c->bytes)),
+            prof_compute_percent(job->kinds[PROF_COLL], job->mpi));
     report_section_end(r);
 }
 
@@ -236,8 +236,9 @@ static void write_memory(struct report *r, const struct prof_job *job)
         return;
     report_section(r, "Memory", "Bytes of the buffers that calls sent and received.");
     report_line(r, "%s of host memory, %s of managed memory, %s of GPU memory.",
-                prof_bytes((double)job->memory[0], host), prof_bytes((double)job->memory[1], managed),
-                prof_bytes((double)job->memory[2], gpu));
+                prof_format_bytes((double)job->memory[0], host),
+                prof_format_bytes((double)job->memory[1], managed),
+                prof_format_bytes((double)job->memory[2], gpu));
     report_section_end(r);
 }
 
@@ -250,8 +251,8 @@ static void write_reuse(struct report *r, const struct prof_job *job)
         r, "Buffer reuse",
         "A buffer is reused if its address was used before. Networks register a buffer at its first use.");
     report_line(r, "%.2f %% of %" PRIu64 " accesses; %.2f %% weighted by size.",
-                prof_share((double)u->reused, (double)u->accesses), u->accesses,
-                prof_share((double)u->reused_bytes, (double)u->bytes));
+                prof_compute_percent((double)u->reused, (double)u->accesses), u->accesses,
+                prof_compute_percent((double)u->reused_bytes, (double)u->bytes));
     if (u->dropped)
         report_line(r, "%" PRIu64 " addresses found no room to be remembered: the true rate may be higher.",
                     u->dropped);

@@ -24,12 +24,12 @@ static void write_head(const struct prof_job *job, FILE *out)
         if (most < 0 || job->ranks[r].mpi > job->ranks[most].mpi)
             most = r;
     }
-    fprintf(out, "  recorded time of a rank: %s", prof_seconds(job->on / job->nrecords, text));
-    fprintf(out, "; in MPI %.1f %%", prof_share(job->mpi, job->on));
+    fprintf(out, "  recorded time of a rank: %s", prof_format_seconds(job->on / job->nrecords, text));
+    fprintf(out, "; in MPI %.1f %%", prof_compute_percent(job->mpi, job->on));
     if (job->nrecords > 1)
         fprintf(out, " (rank %d: %.1f %%, rank %d: %.1f %%)", least,
-                prof_share(job->ranks[least].mpi, job->ranks[least].on), most,
-                prof_share(job->ranks[most].mpi, job->ranks[most].on));
+                prof_compute_percent(job->ranks[least].mpi, job->ranks[least].on), most,
+                prof_compute_percent(job->ranks[most].mpi, job->ranks[most].on));
     fprintf(out, "\n");
     if (job->threaded)
         fprintf(out, "  times are sums over the threads of a rank\n");
@@ -37,7 +37,8 @@ static void write_head(const struct prof_job *job, FILE *out)
     const char *comma = "";
     for (int k = 0; k < PROF_KINDS; k++)
         if (job->kinds[k] > 0) {
-            fprintf(out, "%s %s %.1f %%", comma, prof_kind_names[k], prof_share(job->kinds[k], job->mpi));
+            fprintf(out, "%s %s %.1f %%", comma, prof_kind_names[k],
+                    prof_compute_percent(job->kinds[k], job->mpi));
             comma = ",";
         }
     fprintf(out, "\n");
@@ -49,15 +50,16 @@ static void write_verdict(const struct prof_job *job, FILE *out)
     struct prof_verdict v;
     char missing[1024], cost[PROF_TEXT];
     prof_judge(job, &v);
-    prof_missing(job, missing, sizeof(missing));
+    prof_describe_missing_data(job, missing, sizeof(missing));
     if (*missing)
         fprintf(out, "\nIncomplete: %s\n", missing);
     fprintf(out, "\nVerdict\n");
     for (int i = 0; i < v.n; i++) {
         fprintf(out, "  %d. %s", i + 1, v.list[i].text);
         if (v.list[i].seconds > 0)
-            fprintf(out, " It costs a rank %s, %.0f %% of its time.", prof_seconds(v.list[i].seconds, cost),
-                    prof_share(v.list[i].seconds, job->on / job->nrecords));
+            fprintf(out, " It costs a rank %s, %.0f %% of its time.",
+                    prof_format_seconds(v.list[i].seconds, cost),
+                    prof_compute_percent(v.list[i].seconds, job->on / job->nrecords));
         fprintf(out, "\n");
     }
 }
@@ -67,7 +69,7 @@ static void write_run(const struct prof_job *job, FILE *out)
     char date[PROF_TEXT_LONG];
     if (!job->library[0])
         return;
-    fprintf(out, "  %s; %s\n", prof_date(job, date), job->library);
+    fprintf(out, "  %s; %s\n", prof_format_date(job, date), job->library);
     if (job->adapter[0])
         fprintf(out, "  between nodes: %s\n", job->adapter);
     fprintf(out, "  settings:");
@@ -98,7 +100,7 @@ static void write_matrix(const struct prof_job *job, const struct prof_pair *pai
             const struct prof_pair *p = text_find_pair(pairs, n, from, to);
             if (p && !bytes)
                 snprintf(text, sizeof(text), "%" PRIu64, p->messages);
-            fprintf(out, " %9s", !p ? "." : bytes ? prof_bytes((double)p->bytes, text) : text);
+            fprintf(out, " %9s", !p ? "." : bytes ? prof_format_bytes((double)p->bytes, text) : text);
         }
         fprintf(out, "\n");
     }
@@ -126,7 +128,7 @@ static void write_pairs(const struct prof_job *job, bool all, FILE *out)
             (double)job->npairs / job->nrecords);
     for (size_t i = 0; i < n; i++)
         fprintf(out, "  %6d to %-6d %12" PRIu64 " messages %12s\n", sorted[i].from, sorted[i].to,
-                sorted[i].messages, prof_bytes((double)sorted[i].bytes, text));
+                sorted[i].messages, prof_format_bytes((double)sorted[i].bytes, text));
     free(sorted);
 }
 
@@ -141,8 +143,8 @@ static void write_peers(const struct prof_job *job, bool all, FILE *out)
         return;
     }
     fprintf(out, "  within a node: %.1f %% of the messages, %.1f %% of the bytes\n",
-            prof_share((double)job->within.messages, (double)job->sent.messages),
-            prof_share((double)job->within.bytes, (double)job->sent.bytes));
+            prof_compute_percent((double)job->within.messages, (double)job->sent.messages),
+            prof_compute_percent((double)job->within.bytes, (double)job->sent.bytes));
     if (job->size > MATRIX_MAX) {
         write_pairs(job, all, out);
         return;

@@ -66,7 +66,7 @@ static void judge_late_rank(const struct prof_job *job, double recorded, struct 
     char wait[PROF_TEXT], site[192];
     if (!f || !verdict_is_relevant(job->waiting, recorded))
         return;
-    prof_seconds(f->waiting * job->nrecords / (job->nrecords - 1), wait);
+    prof_format_seconds(f->waiting * job->nrecords / (job->nrecords - 1), wait);
     if (f->late_share >= mostly_one_rank)
         verdict_add(v, job->waiting,
                     "Rank %d is late: %d rank%s wait%s %s for it in %s%s. Look at what it does between its "
@@ -105,8 +105,9 @@ static void judge_message_waits(const struct prof_job *job, double recorded, str
                 "earlier, or "
                 "give the "
                 "rank they wait for less to do.",
-                prof_seconds(worst->mean, mean), worst->name, prof_find_function_site(job, worst, site),
-                worst->slowest, prof_seconds(worst->max, most));
+                prof_format_seconds(worst->mean, mean), worst->name,
+                prof_find_function_site(job, worst, site), worst->slowest,
+                prof_format_seconds(worst->max, most));
 }
 
 static void judge_data_movement(const struct prof_job *job, double recorded, struct prof_verdict *v)
@@ -123,8 +124,8 @@ static void judge_data_movement(const struct prof_job *job, double recorded, str
         "%s%s itself takes %s (%.0f %% of the time) even when no rank is late: fewer or larger calls, or "
         "another algorithm "
         "(FISHPLATE_COLL).",
-        most->name, prof_find_function_site(job, most, site), prof_seconds(most->moving, text),
-        prof_share(most->moving, recorded));
+        most->name, prof_find_function_site(job, most, site), prof_format_seconds(most->moving, text),
+        prof_compute_percent(most->moving, recorded));
 }
 
 static void judge_small_messages(const struct prof_job *job, double recorded, struct prof_verdict *v)
@@ -170,5 +171,5 @@ void prof_judge(const struct prof_job *job, struct prof_verdict *v)
         verdict_add(
             v, 0,
             "Nothing stands out: %.1f %% of the time is spent in MPI, and no wait costs a twentieth of it.",
-            prof_share(job->mpi, job->on));
+            prof_compute_percent(job->mpi, job->on));
 }

@@ -31,7 +31,7 @@ static void cut_on_signal(int number, siginfo_t *info, void *context)
         if (fatal[i] == number)
             sigaction(number, &before[i], NULL);
     if (out && prof.pid == (int)getpid()) {
-        prof_record_cut(out, number);
+        prof_write_interrupted_record(out, number);
         fflush(out);
     }
     if (number == SIGABRT || info->si_code <= 0)
@@ -52,7 +52,7 @@ static void cut_catch_signals(void)
     }
 }
 
-void prof_cut_begin(void)
+void prof_start_catching_signals(void)
 {
     const char *folder = getenv("FISHPLATE_PROF");
     if (out || !folder || !*folder)
@@ -65,7 +65,7 @@ void prof_cut_begin(void)
     cut_catch_signals();
 }
 
-void prof_cut_end(void)
+void prof_stop_catching_signals(void)
 {
     if (!out || prof.pid != (int)getpid())
         return;

@@ -75,7 +75,7 @@ void prof_world_begins(void)
     world = true;
     life_begin_profiling();
     prof_about_begin();
-    prof_cut_begin();
+    prof_start_catching_signals();
 }
 
 void prof_world_ends(void)
@@ -86,7 +86,7 @@ void prof_world_ends(void)
     prof.calls[CALL_Finalize].calls += prof.on; /* MPI_Finalize itself: its end cannot be observed */
     prof_ship_gathered();
     PROF_SET(prof.shipped, true);
-    prof_cut_end();
+    prof_stop_catching_signals();
     if (lender == MPI_SESSION_NULL)
         PMPI_Group_free(&group);
     world = false;
@@ -156,7 +156,7 @@ static void write_record_if_pending(void)
     life_end_profiling();
     prof_ship_own_record();
     PROF_SET(prof.shipped, true);
-    prof_cut_end();
+    prof_stop_catching_signals();
 }
 
 void prof_on_abort(void)

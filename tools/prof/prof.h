@@ -165,9 +165,9 @@ void prof_session_ends(const MPI_Session *session);
 void prof_on_abort(void);
 
 /* Writes the record of a process before a signal ends it (cut.c). */
-void prof_cut_begin(void);
-void prof_cut_end(void);
-void prof_record_cut(FILE *out, int signal_number);
+void prof_start_catching_signals(void);
+void prof_stop_catching_signals(void);
+void prof_write_interrupted_record(FILE *out, int signal_number);
 
 /* prof_about_begin reads the facts of the run in MPI_Init; prof_about_put_sent writes the message counts
  * before MPI_Finalize. */

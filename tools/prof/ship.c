@@ -79,7 +79,7 @@ static void put_record(FILE *out, const char *job)
 
 /* Runs in a signal handler: allocates no memory and does not query MPI. The interrupted call counts up to
  * this moment. */
-void prof_record_cut(FILE *out, int signal_number)
+void prof_write_interrupted_record(FILE *out, int signal_number)
 {
     char job[NAME_SIZE];
     uint64_t start, spent = 0;

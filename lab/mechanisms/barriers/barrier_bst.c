@@ -7,7 +7,7 @@
 
 /* Distance from a rank to its first child: the smallest power of two above rank. The distance to the
  * parent is half of it. */
-static int64_t first_child(int rank)
+static int64_t bst_first_child_distance(int rank)
 {
     int64_t power = 1;
     while (power <= rank)
@@ -18,7 +18,7 @@ static int64_t first_child(int rank)
 static void barrier_bst_generate(const struct coll_shape *shape, struct sched *s)
 {
     const int rank = shape->rank, size = shape->size;
-    const int64_t first = first_child(rank);
+    const int64_t first = bst_first_child_distance(rank);
     const int parent = (int)(rank - first / 2);
     int64_t last = first;
     for (int64_t power = first; rank + power < size; power *= 2, last = power)

@@ -63,7 +63,7 @@ static void multiplex_decline(struct ib_endpoint *ep, uint32_t set, uint64_t byt
 {
     for (unsigned k = 0; k < RAILS_MAX && multiplex_get(ep->ib)->policy != IB_ALLOT_STAGES; k++)
         if (rail_set_contains(set, k))
-            mux_done(multiplex_endpoint_state(ep), k, bytes);
+            mux_report_completed(multiplex_endpoint_state(ep), k, bytes);
 }
 
 static uint32_t multiplex_start(struct ib_endpoint *ep, uint32_t set)

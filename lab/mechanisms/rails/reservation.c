@@ -384,7 +384,7 @@ static int reservation_use_grant(struct ib_endpoint *ep, uint32_t up, uint32_t *
 
 /* The rails of `free` over which no peer transfers anything. A peer that computes may report the end of its
  * transfer late, so rails are not withheld for longer than ANSWER_TIMEOUT_NS after the last report. */
-static uint32_t reservation_quiet_rails(struct ib *ib, uint32_t free)
+static uint32_t reservation_rails_without_peer_transfers(struct ib *ib, uint32_t free)
 {
     const struct reservation *al = reservation_get(ib);
     uint32_t set = free;
@@ -430,7 +430,7 @@ static int reservation_choose(struct ib_endpoint *ep, uint64_t bytes, uint32_t *
                                  ~alloc_static_rails(al->alloc.rails, (uint32_t)ep->peer->rank);
         free &= one_way & up ? one_way : up; /* all rails of this direction are down: use any rail */
     } else if (al->alloc.policy == ALLOC_LOCAL) {
-        const uint32_t quiet = reservation_quiet_rails(ep->ib, free);
+        const uint32_t quiet = reservation_rails_without_peer_transfers(ep->ib, free);
         counter_add(&receive_waits, free && !quiet);
         free = quiet;
     }
@@ -524,7 +524,7 @@ static bool reservation_is_busy(const struct ib_endpoint *ep)
     const struct reservation *al = reservation_get(ep->ib);
     bool busy = al->requester == ep || reservation_has_messages(ep);
     for (unsigned k = 0; !busy && k < al->alloc.rails; k++) {
-        busy = reserve_concerns(&port_lock(ep->ib, k)->reserve, ep->peer->rank);
+        busy = reserve_involves_peer(&port_lock(ep->ib, k)->reserve, ep->peer->rank);
         port_unlock(ep->ib);
     }
     return busy;
@@ -551,7 +551,7 @@ static void reservation_forget_peer(struct ib_endpoint *ep)
     if (ep->pairs && ep->pairs->allot_peer)
         reservation_set_peer_uses(ep, 0);
     for (unsigned k = 0; k < al->alloc.rails; k++) {
-        reserve_peer_gone(&port_lock(ep->ib, k)->reserve, ep->peer->rank);
+        reserve_release_peer(&port_lock(ep->ib, k)->reserve, ep->peer->rank);
         port_unlock(ep->ib);
     }
     reservation_wake_node(ep->ib);

@@ -213,7 +213,7 @@ struct reserve_out reserve_frame(struct reserve *n, const struct frame *f)
     return out;
 }
 
-struct reserve_out reserve_peer_gone(struct reserve *n, uint32_t peer)
+struct reserve_out reserve_release_peer(struct reserve *n, uint32_t peer)
 {
     struct reserve_out out = {0};
     if (reserve_is_receiving(n) && n->granted_to == peer)

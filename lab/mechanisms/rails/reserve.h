@@ -90,11 +90,11 @@ reserve_local_ack(struct reserve *n); /* the message for which the adapter was g
 struct reserve_out reserve_frame(struct reserve *n, const struct frame *f);
 
 /* The peer, or the rail to the peer, is gone: releases what is reserved for the peer. */
-struct reserve_out reserve_peer_gone(struct reserve *n, uint32_t peer);
+struct reserve_out reserve_release_peer(struct reserve *n, uint32_t peer);
 
 /* Whether the adapter is reserved for a transfer with this peer, or a request of this process awaits its
  * answer. */
-static inline bool reserve_concerns(const struct reserve *n, uint32_t peer)
+static inline bool reserve_involves_peer(const struct reserve *n, uint32_t peer)
 {
     return n->state != RESERVE_FREE &&
            ((n->request != 0 && n->requester == n->node && n->requested_from == peer) ||

@@ -45,13 +45,13 @@ static int selection_measure(struct comm *c, struct coll_state *state, const str
                              uint64_t *ns)
 {
     const struct coll_args args = {.kind = COLL_BARRIER, .name = "MPI_Barrier", .comm = c};
-    const struct coll_side side = {.buf = ns, .count = 1, .type = dtype_from(MPI_UINT64_T)};
+    const struct coll_side side = {.buf = ns, .count = 1, .type = dtype_from_handle(MPI_UINT64_T)};
     const struct coll_args most = {.kind = COLL_ALLREDUCE,
                                    .name = "MPI_Allreduce",
                                    .comm = c,
                                    .send = side,
                                    .recv = side,
-                                   .op = op_from(MPI_MAX),
+                                   .op = op_from_handle(MPI_MAX),
                                    .in_place = true};
     int rc = 0;
     *ns = UINT64_MAX;

@@ -66,7 +66,7 @@ static void one_credit_goes_back_and_forth(void)
 
 /* With 10 buffers and large windows the dynamic scheme is fastest and posts more buffers; the static
  * scheme is slowest [Liu04 figures 5.2, 5.3]. With 100 buffers all schemes are equal. */
-static void dynamic_adapts(void)
+static void test_dynamic_flow_control_is_fastest(void)
 {
     struct flow_report hw = flow_stream(CREDIT_HW, 10, 100), fixed = flow_stream(CREDIT_STATIC, 10, 100),
                        dynamic = flow_stream(CREDIT_DYNAMIC, 10, 100),
@@ -98,7 +98,7 @@ int main(void)
     TEST_RUN(answers_carry_credits);
     TEST_RUN(credits_come_in_halves);
     TEST_RUN(one_credit_goes_back_and_forth);
-    TEST_RUN(dynamic_adapts);
+    TEST_RUN(test_dynamic_flow_control_is_fastest);
     TEST_RUN(refused_frames_arrive);
     return test_result();
 }

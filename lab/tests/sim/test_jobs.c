@@ -30,7 +30,7 @@ static struct job_report jobs_simulate(const char *name, enum coll_kind kind, in
 
 /* A dissemination barrier of two ranks takes one message time, a central barrier two, because its second
  * message depends on the first. */
-static void a_barrier_of_two_is_a_message(void)
+static void test_barrier_of_two_takes_one_message_time(void)
 {
     const struct machine *m = &machine_preset;
     double cross = m->message_ns + 2 * m->link_ns + m->switch_ns, one = m->send_ns + cross + m->receive_ns;
@@ -111,7 +111,7 @@ static void stages_and_ranks_have_rails(void)
 
 /* Two ranks on one core: the core changes once, from the sender to the receiver. On two cores no core
  * changes, whichever rank is first. */
-static void processors_take_a_while_for_turns(void)
+static void test_shared_core_adds_turn_ns(void)
 {
     struct machine m = machine_preset;
     double without = jobs_simulate("linear", COLL_BCAST, 2, 1, 0, 8, &m).us;
@@ -124,7 +124,7 @@ static void processors_take_a_while_for_turns(void)
 }
 
 /* All nodes are at one switch, so the time is the same for every root. */
-static void roots_are_alike(void)
+static void test_bcast_time_is_equal_for_all_roots(void)
 {
     struct job_report first = jobs_simulate("binomial", COLL_BCAST, 16, 1, 0, 5000, &machine_preset);
     for (int root = 1; root < 16; root++) {
@@ -185,12 +185,12 @@ static void too_many_steps_are_refused(void)
 
 int main(void)
 {
-    TEST_RUN(a_barrier_of_two_is_a_message);
+    TEST_RUN(test_barrier_of_two_takes_one_message_time);
     TEST_RUN(a_long_message_sends_a_request_first);
     TEST_RUN(long_messages_are_striped);
     TEST_RUN(stages_and_ranks_have_rails);
-    TEST_RUN(processors_take_a_while_for_turns);
-    TEST_RUN(roots_are_alike);
+    TEST_RUN(test_shared_core_adds_turn_ns);
+    TEST_RUN(test_bcast_time_is_equal_for_all_roots);
     TEST_RUN(every_algorithm_ends);
     TEST_RUN(too_many_steps_are_refused);
     return test_result();

@@ -29,7 +29,7 @@ static struct multicast_report multicast_run(double loss, uint32_t nodes, uint32
     return r;
 }
 
-static void everybody_gets_everything(void)
+static void test_multicast_delivers_every_packet(void)
 {
     static const uint32_t nodes[] = {2, 3, 8, 33, 100};
     for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
@@ -56,7 +56,7 @@ static void acknowledgements_are_counted(void)
 
 /* One processor is too slow to collect the acknowledgements of 100 nodes; 10, the square root of 100, is
  * the best number of co-roots [Liu04 7.5.2]. */
-static void co_roots_help(void)
+static void test_co_roots_reduce_time(void)
 {
     double alone = multicast_run(0, 100, 1, 1).us, some = multicast_run(0, 100, 10, 1).us,
            all = multicast_run(0, 100, 100, 1).us;
@@ -65,8 +65,8 @@ static void co_roots_help(void)
 
 int main(void)
 {
-    TEST_RUN(everybody_gets_everything);
+    TEST_RUN(test_multicast_delivers_every_packet);
     TEST_RUN(acknowledgements_are_counted);
-    TEST_RUN(co_roots_help);
+    TEST_RUN(test_co_roots_reduce_time);
     return test_result();
 }

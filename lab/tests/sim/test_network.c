@@ -37,7 +37,7 @@ static double end_ns(void)
     return ns;
 }
 
-static void one_message_takes_what_its_way_takes(void)
+static void test_message_time_is_sum_of_delays(void)
 {
     network_begin(&plain, 8);
     network_send(&net, 0, 1, 500, 0);
@@ -59,7 +59,7 @@ static void one_message_takes_what_its_way_takes(void)
     EXPECT(end_ns() == 7 + 120 + 7 + 1000); /* the slower bus sets the pace */
 }
 
-static void adapters_take_a_while_for_each_message(void)
+static void test_adapter_needs_gap_between_messages(void)
 {
     struct machine m = plain;
     m.message_ns = 50;
@@ -105,7 +105,7 @@ static void on_tagged(void *ctx, uint32_t message)
 
 /* Time until node 0's ten messages to `to` have arrived, with or without a flood from nodes 1 to 3 to node
  * 7. */
-static double victim_ns(uint32_t to, bool flood)
+static double network_time_during_flood_ns(uint32_t to, bool flood)
 {
     struct machine m = plain;
     m.buffers = 2;
@@ -126,8 +126,8 @@ static double victim_ns(uint32_t to, bool flood)
  * 7. The link up that leads to node 4 is free. */
 static void congestion_spreads(void)
 {
-    EXPECT(victim_ns(5, true) > 2 * victim_ns(5, false));
-    EXPECT(victim_ns(4, true) == victim_ns(4, false));
+    EXPECT(network_time_during_flood_ns(5, true) > 2 * network_time_during_flood_ns(5, false));
+    EXPECT(network_time_during_flood_ns(4, true) == network_time_during_flood_ns(4, false));
 }
 
 static double network_uniform(uint64_t *x)
@@ -180,8 +180,8 @@ static void one_link_is_an_m_d_1_queue(void)
 int main(void)
 {
     plain = simple_machine(1);
-    TEST_RUN(one_message_takes_what_its_way_takes);
-    TEST_RUN(adapters_take_a_while_for_each_message);
+    TEST_RUN(test_message_time_is_sum_of_delays);
+    TEST_RUN(test_adapter_needs_gap_between_messages);
     TEST_RUN(links_saturate_at_their_rate);
     TEST_RUN(congestion_spreads);
     TEST_RUN(one_link_is_an_m_d_1_queue);

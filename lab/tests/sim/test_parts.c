@@ -82,7 +82,7 @@ static void far_events_keep_their_order(void)
 }
 
 /* Compares the table with a plain array while many keys are inserted and removed. */
-static void pairs_are_found_and_forgotten(void)
+static void test_pairs_are_inserted_and_removed(void)
 {
     enum { RANKS = 12, ORDERS = 6 };
     static uint32_t value[RANKS][RANKS][ORDERS];
@@ -183,7 +183,7 @@ int main(void)
 {
     TEST_RUN(events_come_by_time_then_by_order);
     TEST_RUN(far_events_keep_their_order);
-    TEST_RUN(pairs_are_found_and_forgotten);
+    TEST_RUN(test_pairs_are_inserted_and_removed);
     TEST_RUN(every_route_ends);
     TEST_RUN(routes_are_spread_by_destination);
     TEST_RUN(machines_are_read);

@@ -186,7 +186,7 @@ static struct traffic_report rails_run_traffic(enum alloc_policy policy, int nod
 
 /* Below saturation all created messages arrive; above saturation no policy exceeds half of the links'
  * rate, since each byte crosses two buses. */
-static void what_is_offered_is_accepted(void)
+static void test_load_below_saturation_is_accepted(void)
 {
     for (int policy = ALLOC_BASIC; policy <= ALLOC_HYBRID; policy++) {
         struct traffic_report low = rails_run_traffic((enum alloc_policy)policy, 8, 2, 32, 0.08, 1);
@@ -210,7 +210,7 @@ static void the_same_seed_gives_the_same_run(void)
 
 /* The paper's main results with large differences: more rails are worse for basic but not for dynamic;
  * stripes shorten the latency. */
-static void rails_and_stripes(void)
+static void test_rails_and_stripes_change_latency(void)
 {
     double basic1 = rails_run_traffic(ALLOC_BASIC, 16, 1, 32, 0.7, 0).accepted,
            basic7 = rails_run_traffic(ALLOC_BASIC, 16, 7, 32, 0.7, 0).accepted;
@@ -269,7 +269,7 @@ static void adaptive_stripes_are_as_good_as_the_best_weights(void)
     }
 }
 
-static void adaptive_stripes_come_back(void)
+static void test_adaptive_stripes_recover(void)
 {
     struct stream_order o = rails_stream(1, false);
     struct stream_report r;
@@ -301,10 +301,10 @@ int main(void)
     TEST_RUN(worms_hold_lanes);
     TEST_RUN(switches_may_choose_the_way_up);
     TEST_RUN(urgent_messages_go_first);
-    TEST_RUN(what_is_offered_is_accepted);
+    TEST_RUN(test_load_below_saturation_is_accepted);
     TEST_RUN(the_same_seed_gives_the_same_run);
-    TEST_RUN(rails_and_stripes);
+    TEST_RUN(test_rails_and_stripes_change_latency);
     TEST_RUN(adaptive_stripes_are_as_good_as_the_best_weights);
-    TEST_RUN(adaptive_stripes_come_back);
+    TEST_RUN(test_adaptive_stripes_recover);
     return test_result();
 }

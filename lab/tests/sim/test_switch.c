@@ -115,7 +115,7 @@ static void switches_count_barriers(void)
     network_free(&net);
 }
 
-static void lost_packets_come_again(void)
+static void test_lost_packets_are_repeated(void)
 {
     struct machine m = plain;
     m.loss = 0.1;
@@ -149,7 +149,7 @@ static void lost_packets_come_again(void)
  * when its last byte has arrived, one packet time and one wire delay later, and the NAK takes another delay
  * while a third packet is cut. With a timeout longer than the whole message only losses that no packet
  * follows wait for the timeout. */
-static void a_reliable_connection_goes_back(void)
+static void test_reliable_connection_repeats_go_back_n(void)
 {
     const double packets = 4000, packet_ns = 1000;
     struct machine m = plain;
@@ -214,7 +214,7 @@ static bool read_text(struct graph *g, const char *text, char *why, size_t size)
 
 /* A text describes the fat tree of radix 8 with 32 nodes: all times must equal the times with the built-in
  * tree. */
-static void a_tree_in_words_is_the_tree(void)
+static void test_tree_from_text_equals_built_in_tree(void)
 {
     struct graph g;
     char why[256] = "";
@@ -260,7 +260,7 @@ static void slow_cables_are_slow(void)
     graph_free(&g);
 }
 
-static void mistakes_name_their_line(void)
+static void test_topology_error_names_line(void)
 {
     static const struct {
         const char *text, *error;
@@ -300,12 +300,12 @@ int main(void)
     TEST_RUN(a_multicast_reaches_everybody_once);
     TEST_RUN(a_multicast_takes_one_message);
     TEST_RUN(switches_count_barriers);
-    TEST_RUN(lost_packets_come_again);
-    TEST_RUN(a_reliable_connection_goes_back);
+    TEST_RUN(test_lost_packets_are_repeated);
+    TEST_RUN(test_reliable_connection_repeats_go_back_n);
     TEST_RUN(lids_spread_over_routes);
     TEST_RUN(doorbells_take_their_time);
-    TEST_RUN(a_tree_in_words_is_the_tree);
+    TEST_RUN(test_tree_from_text_equals_built_in_tree);
     TEST_RUN(slow_cables_are_slow);
-    TEST_RUN(mistakes_name_their_line);
+    TEST_RUN(test_topology_error_names_line);
     return test_result();
 }

@@ -11,20 +11,20 @@ static void every_check_holds(void)
     int count = validate_all(rows);
     EXPECT(count >= 12);
     for (int i = 0; i < count; i++) {
-        if (!validate_good(&rows[i]))
+        if (!validate_row_is_within_bound(&rows[i]))
             printf("  %s: expected %g, found %g\n", rows[i].what, rows[i].expected, rows[i].found);
-        EXPECT(validate_good(&rows[i]));
+        EXPECT(validate_row_is_within_bound(&rows[i]));
     }
 }
 
 static void wrong_answers_are_seen(void)
 {
     struct validate_row r = {.expected = 100, .found = 103, .bound = 0.02};
-    EXPECT(!validate_good(&r));
+    EXPECT(!validate_row_is_within_bound(&r));
     r.bound = 0.04;
-    EXPECT(validate_good(&r));
+    EXPECT(validate_row_is_within_bound(&r));
     r.found = 0.0 / 0.0;
-    EXPECT(!validate_good(&r));
+    EXPECT(!validate_row_is_within_bound(&r));
 }
 
 int main(void)

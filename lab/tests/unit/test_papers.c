@@ -108,10 +108,10 @@ static void test_judge(void)
     e.checks[1] = (struct check){CHECK_GROWS, "ring", 0, 3, 0};
     judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_PARTLY);
-    e.checks[0] = (struct check){CHECK_BESIDE, "ring", 0, 6.8, "us"};
+    e.checks[0] = (struct check){CHECK_PRINT_ONLY, "ring", 0, 6.8, "us"};
     e.checks[1] = (struct check){CHECK_NONE, 0, 0, 0, 0};
     judge_entry(&e, t, &idle, &f);
-    EXPECT(f.verdict == VERDICT_BESIDE && strstr(f.text, "3 us here, 6.8 us in the paper"));
+    EXPECT(f.verdict == VERDICT_NOT_COMPARABLE && strstr(f.text, "3 us here, 6.8 us in the paper"));
     e.checks[0] = (struct check){CHECK_ALIKE, "nothing", "ring", 10, 0};
     judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_DIFFERS && strstr(f.text, "no column \"nothing\""));

@@ -28,7 +28,7 @@ static uint64_t time_as_one(uint64_t bytes, uint64_t base, uint64_t pin_ns, uint
     return 2 * base + (2 * pin_ns + move_ns) * (bytes / 1024) / (PIPE_UNIT / 1024);
 }
 
-static void never_slower(void)
+static void test_pieces_are_never_slower(void)
 {
     for (uint64_t base = 0; base < 100000; base = base * 4 + 1000)
         for (uint64_t bytes = 1024; bytes <= (uint64_t)64 << 20; bytes = bytes * 5 / 4)
@@ -45,7 +45,7 @@ static void never_slower(void)
 }
 
 /* Messages of 1 MiB at 12 GB/s, on adapters whose drivers take 100 ns to 2 us to register a page. */
-static void worth_it(void)
+static void test_pieces_of_1mib_save_time(void)
 {
     static const struct {
         uint64_t page_ns, percent; /* percent: upper limit, relative to the time with one registration */
@@ -75,8 +75,8 @@ static void test_forced(void)
 
 int main(void)
 {
-    TEST_RUN(never_slower);
-    TEST_RUN(worth_it);
+    TEST_RUN(test_pieces_are_never_slower);
+    TEST_RUN(test_pieces_of_1mib_save_time);
     TEST_RUN(test_forced);
     return test_result();
 }

@@ -95,7 +95,7 @@ static void requests_collect_answers(void)
     EXPECT_EQ(request_answer(&r, &a, 8, 1, false).verdict, REQUEST_RETRY);
 }
 
-static void requests_give_up(void)
+static void test_request_gives_up_after_timeout(void)
 {
     struct alloc a;
     struct request r;
@@ -146,8 +146,8 @@ static void processes_share_an_adapter(void)
     reserve_set_user(&n, 5, 0, 4);
     EXPECT_EQ(reserve_local_rts(&n, 8, 3).answer, RESERVE_ANSWER_NACK);
     EXPECT(reserve_local_abort(&n, 8).stray && !reserve_is_free(&n));
-    EXPECT(!reserve_concerns(&n, 3)); /* the request is process 1's */
-    reserve_peer_gone(&n, 3);
+    EXPECT(!reserve_involves_peer(&n, 3)); /* the request is process 1's */
+    reserve_release_peer(&n, 3);
     EXPECT_EQ(n.state, RESERVE_RESERVED);
 
     const struct frame rts = {.kind = FRAME_RTS, .from = 3, .to = 5, .request = 9};
@@ -160,7 +160,7 @@ static void processes_share_an_adapter(void)
     const struct frame nack = {.kind = FRAME_NACK, .from = 3, .to = 1, .request = 7};
     out = reserve_frame(&n, &nack);
     EXPECT(out.answer == RESERVE_ANSWER_NACK && out.request == 7 && n.state == RESERVE_RECEIVING);
-    EXPECT(reserve_concerns(&n, 3));
+    EXPECT(reserve_involves_peer(&n, 3));
     const struct frame done = {.kind = FRAME_DONE, .from = 3, .to = 5, .request = 9};
     reserve_set_user(&n, 5, 0, 4);
     out = reserve_frame(&n, &done);
@@ -174,7 +174,7 @@ static bool rails_alloc_is_equal(const struct frame *a, const struct frame *b)
            a->to == b->to && a->request == b->request;
 }
 
-static void frames_come_back_as_they_went(void)
+static void test_frame_decodes_to_same_frame(void)
 {
     for (int kind = FRAME_RTS; kind <= FRAME_DONE; kind++)
         for (int p = -FRAME_PRIORITY_MAX; p <= FRAME_PRIORITY_MAX;
@@ -246,8 +246,8 @@ int main(void)
     TEST_RUN(the_ratio_limits_the_rails);
     TEST_RUN(hybrid_reserves_for_long_ones);
     TEST_RUN(requests_collect_answers);
-    TEST_RUN(requests_give_up);
-    TEST_RUN(frames_come_back_as_they_went);
+    TEST_RUN(test_request_gives_up_after_timeout);
+    TEST_RUN(test_frame_decodes_to_same_frame);
     TEST_RUN(damaged_frames_are_refused);
     TEST_RUN(static_rails_connect_all);
     return test_result();

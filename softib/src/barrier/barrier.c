@@ -30,7 +30,8 @@ static bool barrier_is_usable(void)
 }
 
 /* Repeats a request until its acknowledgement is in the mailbox. Returns the contents of the mailbox. */
-static uint64_t barrier_request(uint8_t type, uint32_t id, uint32_t round, uint32_t row, uint8_t want)
+static uint64_t barrier_request_and_wait(uint8_t type, uint32_t id, uint32_t round, uint32_t row,
+                                         uint8_t want)
 {
     uint64_t repeat_at = 0, m;
     unsigned turn = 0;
@@ -54,7 +55,7 @@ SOFTIB_API int softib_barrier_get_id(uint32_t *id)
     if (!barrier_is_usable())
         return -1;
     uint32_t serial = (uint32_t)now_ns() ^ atomic_fetch_add(&count, 1) << 24;
-    uint64_t m = barrier_request(SOFTIB_GET_ID, 0, serial, SWITCH_ID_ROW, SOFTIB_GET_ID_ACK);
+    uint64_t m = barrier_request_and_wait(SOFTIB_GET_ID, 0, serial, SWITCH_ID_ROW, SOFTIB_GET_ID_ACK);
     uint32_t got = (uint32_t)(m >> 32) & 0xff;
     if (got == SOFTIB_SWITCH_BARRIERS) {
         errno = EAGAIN;
@@ -77,7 +78,7 @@ SOFTIB_API struct softib_barrier *softib_barrier_join(uint32_t id)
     /* Packets of an earlier barrier with the same number may be in the mailbox. */
     atomic_store(&proc.reg->sw_mail[proc.slot][id][SWITCH_ACKS], 0);
     atomic_store(&proc.reg->sw_mail[proc.slot][id][SWITCH_READY], 0);
-    barrier_request(SOFTIB_WANT_PARTICIPATE, id, 0, id, SOFTIB_WANT_PARTICIPATE_ACK);
+    barrier_request_and_wait(SOFTIB_WANT_PARTICIPATE, id, 0, id, SOFTIB_WANT_PARTICIPATE_ACK);
     return b;
 }
 
@@ -128,7 +129,7 @@ SOFTIB_API int softib_barrier_wait(struct softib_barrier *b)
 
 SOFTIB_API void softib_barrier_leave(struct softib_barrier *b)
 {
-    barrier_request(SOFTIB_LEAVE, b->id, LEAVE_ROUND, b->id, SOFTIB_LEAVE_ACK);
+    barrier_request_and_wait(SOFTIB_LEAVE, b->id, LEAVE_ROUND, b->id, SOFTIB_LEAVE_ACK);
     free(b);
 }
 
@@ -136,6 +137,6 @@ SOFTIB_API int softib_barrier_free(uint32_t id)
 {
     if (!barrier_is_usable() || id >= SOFTIB_SWITCH_BARRIERS)
         return EINVAL;
-    barrier_request(SOFTIB_FREE_BARRIER, id, 0xffffffff, id, SOFTIB_FREE_BARRIER_ACK);
+    barrier_request_and_wait(SOFTIB_FREE_BARRIER, id, 0xffffffff, id, SOFTIB_FREE_BARRIER_ACK);
     return 0;
 }

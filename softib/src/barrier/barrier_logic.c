@@ -29,7 +29,7 @@ void switch_begin(struct softib_switch *s, unsigned id)
     memset(s->unacked[id], 0, sizeof(s->unacked[id]));
 }
 
-static unsigned switch_allocate_group(struct softib_switch *s, const struct softib_packet *p)
+static unsigned switch_allocate_barrier(struct softib_switch *s, const struct softib_packet *p)
 {
     unsigned found = I;
     for (unsigned i = 0; i < I; i++) {
@@ -62,7 +62,7 @@ static void resend_ready(struct softib_switch *s, unsigned id, uint64_t now, sof
     s->repeat_at[id] = now + SOFTIB_SWITCH_REPEAT_NS;
 }
 
-void switch_complete(struct softib_switch *s, unsigned id, uint64_t now, softib_emit emit, void *arg)
+void switch_finish_round(struct softib_switch *s, unsigned id, uint64_t now, softib_emit emit, void *arg)
 {
     memset(s->line[id], 0, sizeof(s->line[id]));
     s->round[id]++;
@@ -85,12 +85,12 @@ static void switch_handle_reached(struct softib_switch *s, const struct softib_p
     line_set_bit(s->unacked[id], p->port, false); /* the port has received the last barrierReady */
     line_set_bit(s->line[id], p->port, true);
     if (!s->below && switch_is_barrier_complete(s, id))
-        switch_complete(s, id, now, emit, arg);
+        switch_finish_round(s, id, now, emit, arg);
 }
 
 /* The last port to leave frees the barrier. A repeated packet has no effect: a port that has left does not
  * take part. */
-static void switch_leave_group(struct softib_switch *s, unsigned id, unsigned port)
+static void switch_leave_barrier(struct softib_switch *s, unsigned id, unsigned port)
 {
     uint64_t others = 0;
     if (line_test_bit(s->line[id + I], port))
@@ -109,7 +109,7 @@ SOFTIB_API void softib_switch_packet(struct softib_switch *s, const struct softi
     if (p->port >= s->ports)
         return;
     if (p->type == SOFTIB_GET_ID) {
-        switch_answer(p, SOFTIB_GET_ID_ACK, switch_allocate_group(s, p), emit, arg);
+        switch_answer(p, SOFTIB_GET_ID_ACK, switch_allocate_barrier(s, p), emit, arg);
         return;
     }
     if (id >= I || (!s->used[id] && p->type != SOFTIB_FREE_BARRIER && p->type != SOFTIB_LEAVE))
@@ -117,7 +117,7 @@ SOFTIB_API void softib_switch_packet(struct softib_switch *s, const struct softi
     switch (p->type) {
     case SOFTIB_LEAVE:
         if (s->used[id])
-            switch_leave_group(s, id, p->port);
+            switch_leave_barrier(s, id, p->port);
         switch_answer(p, SOFTIB_LEAVE_ACK, id, emit, arg);
         break;
     case SOFTIB_WANT_PARTICIPATE:

@@ -23,7 +23,7 @@ static inline void line_set_bit(uint64_t *line, unsigned n, bool v)
 void switch_begin(struct softib_switch *s, unsigned id);
 bool switch_is_barrier_complete(const struct softib_switch *s, unsigned id);
 /* Called when the barrier is complete: begins the next round and notifies every participating port. */
-void switch_complete(struct softib_switch *s, unsigned id, uint64_t now, softib_emit emit, void *arg);
+void switch_finish_round(struct softib_switch *s, unsigned id, uint64_t now, softib_emit emit, void *arg);
 void switch_answer(const struct softib_packet *p, uint8_t type, unsigned id, softib_emit emit, void *arg);
 
 #endif

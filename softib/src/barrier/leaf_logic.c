@@ -103,7 +103,7 @@ static void leaf_handle_ready(struct softib_switch *s, const struct softib_packe
         s->up[p->id] = SOFTIB_UP_IN;
     up(arg, &ack);
     if (first)
-        switch_complete(s, p->id, now, emit, arg);
+        switch_finish_round(s, p->id, now, emit, arg);
 }
 
 SOFTIB_API void softib_leaf_answer(struct softib_switch *s, const struct softib_packet *p, uint64_t now,

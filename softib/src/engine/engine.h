@@ -47,7 +47,7 @@ void engine_defer(struct task *t, uint64_t due);
 /* Removes the task from the engine's list and waits until no thread executes it. */
 void engine_cancel_task(struct task *t);
 
-static inline bool engine_deferred(const struct task *t)
+static inline bool engine_is_deferred(const struct task *t)
 {
     return atomic_load_explicit(&t->queued, memory_order_relaxed);
 }

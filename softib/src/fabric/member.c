@@ -34,7 +34,7 @@ uint64_t process_read_start_time(pid_t pid)
     return born;
 }
 
-bool process_ended_message(void)
+bool process_errno_means_ended(void)
 {
     return errno == ESRCH || errno == ENOENT;
 }
@@ -47,7 +47,7 @@ int process_open_pidfd(pid_t pid, uint64_t born)
     struct pollfd p = {.fd = fd, .events = POLLIN};
     bool dead = poll(&p, 1, 0) == 1;
     uint64_t is = dead ? 0 : process_read_start_time(pid);
-    if (is == born || (!is && !dead && !process_ended_message()))
+    if (is == born || (!is && !dead && !process_errno_means_ended()))
         return fd;
     close(fd);
     errno = ESRCH;
@@ -67,11 +67,11 @@ bool member_is_running(uint32_t slot)
         close(fd);
         return true;
     }
-    if (process_ended_message())
+    if (process_errno_means_ended())
         return false;
     /* pidfd_open failed for another reason: no free descriptor, or a seccomp filter. */
     uint64_t born = process_read_start_time(m->pid);
-    return born ? born == m->born : !process_ended_message() && (!kill(m->pid, 0) || errno == EPERM);
+    return born ? born == m->born : !process_errno_means_ended() && (!kill(m->pid, 0) || errno == EPERM);
 }
 
 void member_ring(uint32_t slot)
@@ -80,7 +80,7 @@ void member_ring(uint32_t slot)
     if (atomic_exchange(&m->rung, 1))
         return;
     struct sockaddr_un a;
-    socklen_t len = bell_name(&a, proc.key, m);
+    socklen_t len = member_doorbell_name(&a, proc.key, m);
     char token = 1;
     sendto(proc.ring_fd, &token, 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&a, len);
 }
@@ -91,7 +91,7 @@ static socklen_t make_channel_name(struct sockaddr_un *a, uint32_t slot, uint32_
                          (unsigned long long)proc.reg->member[slot].nonce, chan);
 }
 
-int chan_open(uint32_t chan)
+int channel_open_socket(uint32_t chan)
 {
     struct sockaddr_un a;
     socklen_t len = make_channel_name(&a, proc.slot, chan);
@@ -102,7 +102,7 @@ int chan_open(uint32_t chan)
     return fd;
 }
 
-void chan_ring(uint32_t slot, uint32_t chan)
+void channel_send_token(uint32_t slot, uint32_t chan)
 {
     struct sockaddr_un a;
     socklen_t len = make_channel_name(&a, slot, chan);

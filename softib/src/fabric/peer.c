@@ -38,7 +38,7 @@ static bool is_process_ending(pid_t pid)
 #define NO_ROOM  "Raise the limit of address space (ulimit -v)."
 #define NO_FILES "Raise the limit of open files (ulimit -n)."
 
-static void peer_refuse(struct peer *p, const char *what, const char *advice)
+static void peer_report_inaccessible(struct peer *p, const char *what, const char *advice)
 {
     int e = errno;
     if (e == ENOENT && is_process_ending(p->pid)) {
@@ -65,7 +65,7 @@ bool peer_map_more(struct peer *p)
         atomic_store(&p->mapped, have *= 2);
     }
     if (have < top)
-        peer_refuse(p, fd < 0 ? "open its memory" : "map more of its memory", NO_ROOM);
+        peer_report_inaccessible(p, fd < 0 ? "open its memory" : "map more of its memory", NO_ROOM);
     if (fd >= 0)
         close(fd);
     pthread_mutex_unlock(&proc.peers_lock);
@@ -84,7 +84,7 @@ static bool attach_arena(struct peer *p)
 {
     int fd = arena_open(p);
     if (fd < 0) {
-        peer_refuse(
+        peer_report_inaccessible(
             p, "open its memory through /proc",
             "The processes of a fabric must belong to one user, see each other in /proc (mount option "
             "hidepid=) and allow ptrace (prctl PR_SET_DUMPABLE).");
@@ -92,7 +92,7 @@ static bool attach_arena(struct peer *p)
     }
     p->arena = map_file_range(fd, 0, ARENA_FIRST);
     if (!p->arena)
-        peer_refuse(p, "map its memory", NO_ROOM);
+        peer_report_inaccessible(p, "map its memory", NO_ROOM);
     close(fd);
     atomic_store(&p->mapped, ARENA_FIRST);
     return p->arena != NULL;
@@ -148,9 +148,9 @@ static bool peer_attach(struct peer *p)
     }
     p->pidfd = process_open_pidfd(m->pid, m->born);
     if (p->pidfd < 0) {
-        if (!process_ended_message())
-            peer_refuse(p, "pidfd_open", "A system call filter (seccomp) may forbid it.");
-        errno = process_ended_message() ? 0 : errno;
+        if (!process_errno_means_ended())
+            peer_report_inaccessible(p, "pidfd_open", "A system call filter (seccomp) may forbid it.");
+        errno = process_errno_means_ended() ? 0 : errno;
         return false;
     }
     if (attach_arena(p)) {

@@ -40,7 +40,7 @@ uint64_t ports_report_changes(void (*changed)(uint32_t linear, bool up))
     return next == NEVER ? NEVER : next + proc.reg->began;
 }
 
-void ports_removed(void (*removed)(uint32_t hca))
+void ports_report_removed_adapters(void (*removed)(uint32_t hca))
 {
     static bool known[16];
     for (uint32_t hca = 0; hca < proc.fab.hcas; hca++)

@@ -12,6 +12,6 @@
 uint64_t ports_report_changes(void (*changed)(uint32_t linear, bool up));
 
 /* Reports removed adapters of this node, each once. One thread at a time. */
-void ports_removed(void (*removed)(uint32_t hca));
+void ports_report_removed_adapters(void (*removed)(uint32_t hca));
 
 #endif

@@ -114,7 +114,7 @@ static bool read_fabric(void)
     return ok;
 }
 
-bool proc_fabric(void)
+bool proc_read_fabric(void)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static int state; /* 0: not read; 1: valid; -1: invalid */
@@ -150,7 +150,7 @@ static bool join_fabric_locked(void)
         proc.reg_fd = registry_create();
     if (proc.reg_fd < 0 || !(proc.reg = registry_map(proc.reg_fd)) || !arena_create() || !claim_member_slot())
         return false;
-    socklen_t len = bell_name(&a, proc.key, &proc.reg->member[proc.slot]);
+    socklen_t len = member_doorbell_name(&a, proc.key, &proc.reg->member[proc.slot]);
     proc.bell_fd = bind_name(&a, len);
     proc.ring_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (proc.bell_fd < 0 || proc.ring_fd < 0 || !attach_self())
@@ -237,7 +237,7 @@ static bool proc_join_fabric(void)
 
 bool proc_join(const struct machine *m)
 {
-    if (!proc_fabric()) {
+    if (!proc_read_fabric()) {
         errno = EINVAL;
         return false;
     }

@@ -75,7 +75,7 @@ struct machine {
  * Thread-safe. */
 bool proc_join(const struct machine *m);
 bool proc_has_joined(void);
-bool proc_fabric(void); /* reads SOFTIB_FABRIC without joining */
+bool proc_read_fabric(void); /* reads SOFTIB_FABRIC without joining */
 
 /* Returns the member in the slot, attached, with a reference; NULL: the slot is free or its member is
  * dead. */
@@ -88,7 +88,7 @@ uint64_t process_read_start_time(pid_t pid);
 /* A pidfd of the process with this start time. -1 with ESRCH if it has ended (a zombie counts as ended). */
 int process_open_pidfd(pid_t pid, uint64_t born);
 /* True if errno of process_open_pidfd means that the process has ended; false: the check itself failed. */
-bool process_ended_message(void);
+bool process_errno_means_ended(void);
 
 /* Wakes the member's engine thread to poll its arena. */
 void member_ring(uint32_t slot);
@@ -96,8 +96,8 @@ bool member_is_alive(uint32_t slot);
 bool member_is_running(uint32_t slot); /* the process exists, although it may have left the fabric */
 
 /* Sends a token to a completion channel, so that its descriptor becomes readable. */
-void chan_ring(uint32_t slot, uint32_t chan);
-int chan_open(uint32_t chan);
+void channel_send_token(uint32_t slot, uint32_t chan);
+int channel_open_socket(uint32_t chan);
 
 /* Queues an event for the owner of `p` and rings it. */
 void peer_post_event(struct peer *p, enum sh_event_kind kind, uint32_t index, uint32_t detail);

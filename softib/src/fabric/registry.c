@@ -35,7 +35,7 @@ int bind_name(const struct sockaddr_un *a, socklen_t len)
     return fd;
 }
 
-socklen_t bell_name(struct sockaddr_un *a, uint64_t key, const struct reg_member *m)
+socklen_t member_doorbell_name(struct sockaddr_un *a, uint64_t key, const struct reg_member *m)
 {
     return abstract_name(a, "softib/%016llx/%d.%d.%016llx", (unsigned long long)key, m->pid, m->reg_fd,
                          (unsigned long long)m->nonce);

@@ -25,7 +25,7 @@ int shared_open_checked(int pid, int fd, uint64_t from, uint64_t length);
 socklen_t abstract_name(struct sockaddr_un *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int bind_name(const struct sockaddr_un *a, socklen_t len); /* a datagram socket with this name */
 /* The name of the doorbell socket of a member, which contains process and descriptor of the registry. */
-socklen_t bell_name(struct sockaddr_un *a, uint64_t key, const struct reg_member *m);
+socklen_t member_doorbell_name(struct sockaddr_un *a, uint64_t key, const struct reg_member *m);
 
 uint64_t registry_key(const struct fabric *f);
 /* Opens the registry of a live member of fabric `key`; -1: there is none. */

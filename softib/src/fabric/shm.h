@@ -157,7 +157,7 @@ struct registry {
     uint64_t sw_rng;
     struct shlock hub_lock;
     struct softib_hub hub;
-    uint32_t hub_taker; /* slot of the process that acquired the hub, until the first process plugs in */
+    uint32_t hub_owner_slot; /* slot of the process that acquired the hub, until the first process plugs in */
     /* wire=tcp: process of each port of the switch, as node << 16 | slot, and its address. */
     uint32_t sw_host[SOFTIB_SWITCH_PORTS];
     struct sockaddr_in sw_addr[SOFTIB_SWITCH_PORTS];

@@ -22,7 +22,7 @@ static void cq_notify(struct peer *owner, struct sh_cq *s, uint64_t upto, bool s
         return;
     atomic_store(&s->notified, upto);
     atomic_fetch_add(&s->events, 1);
-    chan_ring(owner->slot, s->chan);
+    channel_send_token(owner->slot, s->chan);
 }
 
 /* Raises an event for completions that arrived after the last event and before the queue was armed again.

@@ -289,7 +289,7 @@ static inline void qp_release(struct qp *q)
 /* Waits for messages that are being delivered. The state of the QP admits no new ones. Needs no lock. */
 void qp_wait_deliveries(const struct qp *q);
 void qp_to_error(struct qp *q);
-void qp_fail(struct qp *q, enum ibv_event_type why); /* acquires the locks */
+void qp_handle_responder_error(struct qp *q, enum ibv_event_type why); /* acquires the locks */
 void qp_report_drained(struct qp *q);
 void qp_flush_receives(struct qp *q); /* needs no lock */
 

@@ -42,7 +42,7 @@ void qp_to_error(struct qp *q)
 }
 
 /* Called by the engine thread of this process or of a peer when the QP's responder has detected an error. */
-void qp_fail(struct qp *q, enum ibv_event_type why)
+void qp_handle_responder_error(struct qp *q, enum ibv_event_type why)
 {
     sq_lock(q);
     /* The responder sets the shared state before it reports: if the state differs, the program has reset

@@ -48,7 +48,8 @@ static bool responder_check_path(struct target *t, const struct request *r)
 
 /* Marks the receiver in use, before its state is read: the owner changes the state first and then waits
  * for users. */
-static _Atomic uint64_t *responder_use_begin(const struct peer *owner, uint32_t index, atomic_uint *users)
+static _Atomic uint64_t *responder_acquire_object(const struct peer *owner, uint32_t index,
+                                                  atomic_uint *users)
 {
     if (!owner->self)
         return hold_acquire(owner->slot, index);
@@ -56,7 +57,7 @@ static _Atomic uint64_t *responder_use_begin(const struct peer *owner, uint32_t 
     return NULL;
 }
 
-static void responder_use_end(_Atomic uint64_t *hold, atomic_uint *users)
+static void responder_release_object(_Atomic uint64_t *hold, atomic_uint *users)
 {
     if (hold)
         hold_release(hold);
@@ -74,11 +75,11 @@ enum answer target_find(struct peer *owner, uint32_t qpn, const struct request *
                  atomic_load_explicit(&owner->mapped, memory_order_relaxed)) &&
         !peer_map_more(owner))
         return ANS_REFUSED;
-    t->hold = responder_use_begin(owner, HOLD_QP | (qpn & (QP_MAX - 1)), &q->users);
+    t->hold = responder_acquire_object(owner, HOLD_QP | (qpn & (QP_MAX - 1)), &q->users);
     if (LIKELY(responder_can_receive(atomic_load(&q->state)) && responder_matches_request(q, qpn, r) &&
                responder_check_path(t, r)))
         return ANS_OK;
-    responder_use_end(t->hold, &q->users);
+    responder_release_object(t->hold, &q->users);
     return ANS_DROP;
 }
 
@@ -91,7 +92,7 @@ static bool xrc_find(struct target *t, const struct request *r)
     if (!p)
         return false;
     struct sh_xrc *x = &p->arena->xrc[r->srqn & (SRQ_MAX - 1)];
-    t->xrc_hold = responder_use_begin(p, HOLD_XRC | (r->srqn & (SRQ_MAX - 1)), &x->users);
+    t->xrc_hold = responder_acquire_object(p, HOLD_XRC | (r->srqn & (SRQ_MAX - 1)), &x->users);
     uint64_t domain = atomic_load(&x->domain);
     bool extended = atomic_load_explicit(&p->arena->top, memory_order_relaxed) <=
                         atomic_load_explicit(&p->mapped, memory_order_relaxed) ||
@@ -101,7 +102,7 @@ static bool xrc_find(struct target *t, const struct request *r)
         t->xrc = x;
         return true;
     }
-    responder_use_end(t->xrc_hold, &x->users);
+    responder_release_object(t->xrc_hold, &x->users);
     peer_release(p);
     return false;
 }
@@ -137,11 +138,11 @@ static bool target_pop_receive(struct target *t, struct rwqe *w)
 void target_release(struct target *t)
 {
     if (UNLIKELY(t->xrc != NULL)) {
-        responder_use_end(t->xrc_hold, &t->xrc->users);
+        responder_release_object(t->xrc_hold, &t->xrc->users);
         peer_release(t->memory);
         t->xrc = NULL;
     }
-    responder_use_end(t->hold, &t->qp->users);
+    responder_release_object(t->hold, &t->qp->users);
 }
 
 void target_fail(struct target *t, enum ibv_event_type why)
@@ -301,8 +302,8 @@ enum answer target_prepare(struct target *t, const struct request *r, struct lan
     return a;
 }
 
-enum answer target_source(struct target *t, const struct request *r, uint64_t len, uint32_t need,
-                          struct rseg *s)
+enum answer target_find_memory(struct target *t, const struct request *r, uint64_t len, uint32_t need,
+                               struct rseg *s)
 {
     struct sh_qp *q = t->qp;
     s->mr = NULL;

@@ -65,8 +65,8 @@ void target_release(struct target *t);
  * reference, and the QP has entered the error state if required. */
 enum answer target_prepare(struct target *t, const struct request *r, struct landing *l, uint32_t *arg);
 /* Finds the memory of a READ or an atomic operation. need: required access rights. */
-enum answer target_source(struct target *t, const struct request *r, uint64_t len, uint32_t need,
-                          struct rseg *s);
+enum answer target_find_memory(struct target *t, const struct request *r, uint64_t len, uint32_t need,
+                               struct rseg *s);
 /* Called when the data was copied: completes the receive if one was consumed. ok: the copy succeeded. */
 enum answer target_finish(struct target *t, const struct request *r, struct landing *l, bool ok);
 
@@ -76,7 +76,7 @@ void target_abandon(struct target *t, const struct request *r, struct landing *l
 
 void target_fail(struct target *t, enum ibv_event_type why);
 
-static inline bool path_multicast(const struct path *p)
+static inline bool path_is_multicast(const struct path *p)
 {
     return p->dlid >= MCAST_LID || (p->is_global && gid_is_multicast(p->dgid.raw));
 }

@@ -120,7 +120,7 @@ enum answer ud_execute(struct qp *q, struct wqe *w)
 {
     struct iovec iov[MAX_SGE];
     struct request r;
-    bool mc = path_multicast(&w->path);
+    bool mc = path_is_multicast(&w->path);
     int n = sq_fill_iov(q, w, 0, iov);
     if (n < 0)
         return ANS_LOCAL;

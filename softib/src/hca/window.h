@@ -13,7 +13,7 @@ struct mw {
     struct sh_mr *sh;
 };
 
-static inline bool window_request(uint8_t opcode)
+static inline bool is_window_request(uint8_t opcode)
 {
     return opcode == IBV_WR_BIND_MW || opcode == IBV_WR_LOCAL_INV;
 }

@@ -36,7 +36,8 @@ atomic_uint lane_memberships;
 static struct lock mine_lock;
 static struct membership *mine;
 static _Atomic uint64_t sent[GROUPS]; /* for each lane: number of this process's last packet + 1 */
-static _Atomic uint64_t sleepers_of[GROUPS / 64]; /* lanes whose sleeping members are searched by `later` */
+static _Atomic uint64_t
+    lanes_to_search[GROUPS / 64]; /* lanes whose sleeping members are searched by `later` */
 static void run_lane_task(struct task *t);
 static struct task later = {.run = run_lane_task};
 
@@ -60,7 +61,7 @@ static bool has_packets(struct reg_lane *l, int i)
 
 static void lane_schedule_poll(int row, uint64_t due)
 {
-    atomic_fetch_or(&sleepers_of[row / 64], 1ull << row % 64);
+    atomic_fetch_or(&lanes_to_search[row / 64], 1ull << row % 64);
     engine_defer(&later, due);
 }
 
@@ -234,7 +235,7 @@ static bool lane_wake_members(int row, int most, bool dozing)
 
 /* Delivers to a member that has not taken the packets before `must`. Returns false if the delivering
  * thread makes no progress; its process may be stopped. */
-static bool deliver_until(int row, int i, uint64_t must)
+static bool lane_deliver_until(int row, int i, uint64_t must)
 {
     uint64_t next, give_up = 0;
     unsigned turn = 0;
@@ -248,7 +249,7 @@ static bool deliver_until(int row, int i, uint64_t must)
 }
 
 /* Makes room for one more packet. The lane's lock is held. */
-static bool make_room(int row, uint64_t tail)
+static bool lane_make_room(int row, uint64_t tail)
 {
     struct reg_lane *l = &proc.reg->lane[row];
     const struct reg_group *g = &proc.reg->group[row];
@@ -259,7 +260,7 @@ static bool make_room(int row, uint64_t tail)
     uint64_t floor = tail;
     /* Members that have left are included: another process may still deliver to them. */
     for (int i = 0; i < top; i++) {
-        if (atomic_load(&l->taker[i].taken) < must && !deliver_until(row, i, must))
+        if (atomic_load(&l->taker[i].taken) < must && !lane_deliver_until(row, i, must))
             return false;
         floor = min_u64(floor, atomic_load(&l->taker[i].taken));
     }
@@ -274,7 +275,7 @@ static bool lane_put_packet(int row, uint32_t from, const uint8_t gid[16], const
     shlock_lock(&l->lock);
     const uint64_t tail = atomic_load(&l->tail);
     const bool room =
-        r->length <= LANE_BYTES && !memcmp(proc.reg->group[row].gid, gid, 16) && make_room(row, tail);
+        r->length <= LANE_BYTES && !memcmp(proc.reg->group[row].gid, gid, 16) && lane_make_room(row, tail);
     if (room) {
         struct reg_packet *p = &l->packet[tail % LANE_PACKETS];
         memcpy(p->head, r, sizeof(*r));
@@ -352,7 +353,7 @@ static void lane_deliver_all_rows(void)
         atomic_fetch_sub(&lane_delivered, 1);
 }
 
-void lane_take_all(void)
+void lane_deliver_new_packets(void)
 {
     if (lock_try(&mine_lock)) {
         lane_deliver_all_rows();
@@ -369,7 +370,7 @@ static void run_lane_task(struct task *t)
     lane_deliver_all_rows();
     spinlock_release(&mine_lock);
     for (int w = 0; w < GROUPS / 64; w++)
-        for (uint64_t bits = atomic_exchange(&sleepers_of[w], 0); bits; bits &= bits - 1) {
+        for (uint64_t bits = atomic_exchange(&lanes_to_search[w], 0); bits; bits &= bits - 1) {
             const int row = w * 64 + __builtin_ctzll(bits);
             if (lane_wake_members(row, 2, true))
                 lane_schedule_poll(row, now_ns() + LATE);
@@ -393,7 +394,7 @@ void lane_check_armed(void)
     spinlock_release(&mine_lock);
 }
 
-void lane_mark_awake(void)
+void lane_mark_dozing(void)
 {
     if (LIKELY(!atomic_load_explicit(&lane_memberships, memory_order_relaxed)) || !lock_try(&mine_lock))
         return;
@@ -460,7 +461,7 @@ void lane_close(int row, int i)
     shlock_unlock(&l->taker[i].lock);
 }
 
-void lane_renumber_members(int row)
+void lane_update_members(int row)
 {
     struct reg_group *g = &proc.reg->group[row];
     struct reg_lane *l = &proc.reg->lane[row];
@@ -481,7 +482,7 @@ void lane_renumber_members(int row)
     atomic_store(&g->top, top);
 }
 
-void lane_rename(int row, const uint8_t gid[16])
+void lane_reuse_for_group(int row, const uint8_t gid[16])
 {
     struct reg_lane *l = &proc.reg->lane[row];
     shlock_lock(&l->lock); /* waits for senders to the former group */

@@ -17,15 +17,16 @@
  * registry's lock is held. */
 bool lane_open(int row, int i, struct ibv_qp *v);
 void lane_close(int row, int i);
-void lane_renumber_members(int row);              /* called when members have joined or left */
-void lane_rename(int row, const uint8_t gid[16]); /* called when the row is reused for another group */
+void lane_update_members(int row); /* called when members have joined or left */
+void lane_reuse_for_group(int row,
+                          const uint8_t gid[16]); /* called when the row is reused for another group */
 void lane_reset_after_fork(void);                 /* in a forked child */
 
 void lane_send(uint32_t from, const uint8_t gid[16], const struct request *r, const struct iovec *iov, int n,
                uint32_t not_qpn);
 
 /* Called by threads that poll: delivers new packets to all QPs of this process. */
-void lane_take_all(void);
+void lane_deliver_new_packets(void);
 extern _Atomic uint64_t lane_delivered;
 extern atomic_uint lane_memberships;
 static inline void lane_poll(void)
@@ -33,9 +34,9 @@ static inline void lane_poll(void)
     if (UNLIKELY(atomic_load_explicit(&lane_memberships, memory_order_relaxed) &&
                  atomic_load_explicit(&proc.reg->multicasts, memory_order_acquire) !=
                      atomic_load_explicit(&lane_delivered, memory_order_relaxed)))
-        lane_take_all();
+        lane_deliver_new_packets();
 }
 void lane_check_armed(void); /* called when a CQ was armed: the program may sleep until its event */
-void lane_mark_awake(void);  /* called when the program fetched an event */
+void lane_mark_dozing(void); /* called when the program fetched an event */
 
 #endif

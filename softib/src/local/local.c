@@ -74,7 +74,7 @@ const struct wire local_wire = {
 static void local_poll(void)
 {
     lane_poll();
-    if (UNLIKELY(share_open()))
+    if (UNLIKELY(share_has_open_copies()))
         share_help();
 }
 

@@ -21,7 +21,7 @@ static uint64_t pace_reserve_time(_Atomic uint64_t *free_at, uint64_t rate, uint
 }
 
 /* Reserves time on one direction of a port, and on the adapter's bus, which carries both directions. */
-static uint64_t book_port_time(uint32_t linear, bool out, uint64_t bytes, uint64_t now)
+static uint64_t pace_reserve_port_time(uint32_t linear, bool out, uint64_t bytes, uint64_t now)
 {
     const struct fab_port *f = &proc.fab.port[linear];
     struct reg_port *r = &proc.reg->port[linear], *bus = &proc.reg->port[fabric_bus_port(&proc.fab, linear)];
@@ -36,7 +36,7 @@ static uint64_t book_port_time(uint32_t linear, bool out, uint64_t bytes, uint64
 static void reserve_multicast(struct qp *q, struct wqe *w)
 {
     uint64_t now = now_ns(), bytes = w->length + 30ull;
-    uint64_t end = book_port_time(q->linear, true, bytes, now);
+    uint64_t end = pace_reserve_port_time(q->linear, true, bytes, now);
     int row = group_row(w->path.dgid.raw);
     if (row >= 0) {
         struct reg_lane *l = &proc.reg->lane[row];
@@ -56,7 +56,7 @@ uint64_t pace_send_start(uint32_t from, uint32_t length)
 uint64_t pace_arrival_time(const struct reg_packet *p, uint32_t port, bool books)
 {
     uint64_t latency = fabric_latency(&proc.fab, p->from, port);
-    uint64_t end = books ? book_port_time(port, false, p->length + 30ull, p->began) : p->began;
+    uint64_t end = books ? pace_reserve_port_time(port, false, p->length + 30ull, p->began) : p->began;
     return end + latency;
 }
 
@@ -65,7 +65,7 @@ void local_reserve_bandwidth(struct qp *q, struct wqe *w)
     bool ud = qp_to_ibv(q)->qp_type == IBV_QPT_UD;
     uint16_t dlid = ud ? w->path.dlid : q->path.dlid;
     struct fab_place at;
-    if (ud && path_multicast(&w->path)) {
+    if (ud && path_is_multicast(&w->path)) {
         reserve_multicast(q, w);
         return;
     }
@@ -77,7 +77,8 @@ void local_reserve_bandwidth(struct qp *q, struct wqe *w)
     uint32_t from = read ? at.linear : q->linear, to = read ? q->linear : at.linear;
     /* With 30 bytes of headers and CRCs per packet. */
     uint64_t bytes = w->length + 30ull * count_packets(w->length, (uint32_t)q->attr.path_mtu);
-    uint64_t end = max_u64(book_port_time(from, true, bytes, now), book_port_time(to, false, bytes, now));
+    uint64_t end = max_u64(pace_reserve_port_time(from, true, bytes, now),
+                           pace_reserve_port_time(to, false, bytes, now));
     w->due = end + latency * (read ? 2 : 1);
     w->ack_at = read || !qp_is_reliable(q) || !latency ? 0 : w->due + latency;
 }

@@ -30,7 +30,7 @@ static enum answer execute_read(struct qp *q, struct target *t, const struct req
     int n = sq_fill_iov(q, w, IBV_ACCESS_LOCAL_WRITE, iov);
     if (UNLIKELY(n < 0))
         return ANS_LOCAL;
-    enum answer a = target_source(t, r, w->length, IBV_ACCESS_REMOTE_READ, &s);
+    enum answer a = target_find_memory(t, r, w->length, IBV_ACCESS_REMOTE_READ, &s);
     if (a != ANS_OK || !w->length)
         return a;
     bool ok = copy_from_peer(t->memory, &s, 1, iov, n, w->length);
@@ -48,7 +48,7 @@ static enum answer execute_atomic(struct qp *q, struct target *t, const struct r
     int n = sq_fill_iov(q, w, IBV_ACCESS_LOCAL_WRITE, iov);
     if (UNLIKELY(n != 1))
         return ANS_LOCAL;
-    enum answer a = target_source(t, r, 8, IBV_ACCESS_REMOTE_ATOMIC, &s);
+    enum answer a = target_find_memory(t, r, 8, IBV_ACCESS_REMOTE_ATOMIC, &s);
     if (a != ANS_OK)
         return a;
     bool ok = copy_atomic(t->memory, &s, w->opcode == IBV_WR_ATOMIC_CMP_AND_SWP, w->compare, w->swap, &old);
@@ -194,9 +194,9 @@ static bool requester_execute_next(struct qp *q, uint64_t *now)
     }
     uint32_t arg = 0;
     bool reliable = qp_is_reliable(q);
-    enum answer a = qp_to_ibv(q)->qp_type == IBV_QPT_UD   ? ud_execute(q, w)
-                    : UNLIKELY(window_request(w->opcode)) ? window_execute(q, w)
-                                                          : requester_execute(q, w, &arg);
+    enum answer a = qp_to_ibv(q)->qp_type == IBV_QPT_UD      ? ud_execute(q, w)
+                    : UNLIKELY(is_window_request(w->opcode)) ? window_execute(q, w)
+                                                             : requester_execute(q, w, &arg);
     bool local = a == ANS_LOCAL || a == ANS_LENGTH || a == ANS_REFUSED || a == ANS_WINDOW;
     if (LIKELY(a == ANS_OK || (!reliable && !local))) {
         q->next++;

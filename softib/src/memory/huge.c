@@ -63,7 +63,7 @@ static void prepare_heap(void)
     (void)room;
 }
 
-void huge_heap(void)
+void huge_configure_malloc(void)
 {
     static pthread_once_t prepared = PTHREAD_ONCE_INIT;
     pthread_once(&prepared, prepare_heap);
@@ -102,7 +102,7 @@ void huge_renew_credit(uint64_t len)
         atomic_fetch_add(&credit, 2 * huge_page_count(len));
 }
 
-bool huge_pages(uint64_t addr, uint64_t len, uint64_t map_start, uint64_t map_end)
+bool huge_collapse_pages(uint64_t addr, uint64_t len, uint64_t map_start, uint64_t map_end)
 {
     static _Atomic uint64_t not_before;
     pthread_once(&once, find_huge_page_size);

@@ -34,7 +34,7 @@ static void unmap_deregistered(struct peer *owner, struct mr_map **bucket)
 
 /* Unmaps all stale mappings of the owner's regions: the owner cannot reach them, and each one keeps its
  * memory from being freed. */
-static void sweep_maps(struct peer *owner)
+static void unmap_stale_regions(struct peer *owner)
 {
     for (int i = 0; i < MR_MAPS; i++)
         unmap_deregistered(owner, &owner->maps[i]);
@@ -51,7 +51,7 @@ static void unmap_device_memory(struct mr_map *m)
 static void map_device_memory(struct mr_map *m, struct peer *owner, const struct sh_mr *s)
 {
     const struct gpu_handle *handle = peer_arena_address(owner, s->file_off);
-    sweep_maps(owner);
+    unmap_stale_regions(owner);
     if (handle)
         m->base = gpu_map(handle, &m->map);
     if (m->base)
@@ -86,7 +86,7 @@ static char *map_region(struct peer *owner, const struct sh_mr *s, uint32_t key)
         if (LIKELY(m->rkey == key && m->serial == s->serial))
             return m->base;
     if (owner->map_count >= owner->map_limit)
-        sweep_maps(owner);
+        unmap_stale_regions(owner);
     struct mr_map *m = slab_new(sizeof(*m));
     if (!m)
         return NULL;

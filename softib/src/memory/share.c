@@ -294,7 +294,7 @@ bool share_help_or_sleep(uint64_t due)
     atomic_store(&proc.arena->attentive, 1);
     atomic_store(&by_poller, false);
     do {
-        if (share_open() && share_help_all(~0u, &got))
+        if (share_has_open_copies() && share_help_all(~0u, &got))
             until = now_ns() + ATTEND_NS;
         else
             spin_wait(&turn);

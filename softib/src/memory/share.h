@@ -36,7 +36,7 @@ bool share_is_worthwhile(struct peer *p);
 bool share_copy(struct peer *p, bool inward, const struct iovec *far, int nfar, const struct iovec *near,
                 int nnear, uint64_t n);
 
-static inline bool share_open(void)
+static inline bool share_has_open_copies(void)
 {
     return atomic_load_explicit(&proc.arena->copies_open, memory_order_relaxed) != 0;
 }

@@ -21,7 +21,7 @@ void conn_mark_broken(struct conn *c)
     c->broken = any_broken = true;
 }
 
-bool conn_any_broken(void)
+bool conn_test_and_clear_broken(void)
 {
     bool any = any_broken;
     any_broken = false;
@@ -38,7 +38,7 @@ static uint64_t conn_reserve_time(_Atomic uint64_t *free_at, uint64_t rate, uint
     return end > now + BURST_NS ? end - BURST_NS / 2 : 0;
 }
 
-uint64_t port_book_time(uint32_t linear, bool out, uint64_t bytes)
+uint64_t port_reserve_time(uint32_t linear, bool out, uint64_t bytes)
 {
     const struct fab_port *f = &proc.fab.port[linear];
     struct reg_port *r = &proc.reg->port[linear], *bus = &proc.reg->port[fabric_bus_port(&proc.fab, linear)];
@@ -52,7 +52,7 @@ uint64_t port_book_time(uint32_t linear, bool out, uint64_t bytes)
 
 void conn_received(struct conn *c, uint32_t linear, uint32_t bytes)
 {
-    uint64_t wait = port_book_time(linear, false, bytes);
+    uint64_t wait = port_reserve_time(linear, false, bytes);
     if (!wait)
         return;
     c->rx_pause = max_u64(c->rx_pause, wait);

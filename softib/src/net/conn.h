@@ -131,11 +131,11 @@ extern const struct conn_user *conn_user;
 extern struct conn *conns, *conn_hot; /* connection of the last frame: polled first */
 /* Accounts for bytes in one direction of a port and on the bus of its adapter. Returns the time until
  * which the next bytes have to wait; 0: no wait. */
-uint64_t port_book_time(uint32_t linear, bool out, uint64_t bytes);
+uint64_t port_reserve_time(uint32_t linear, bool out, uint64_t bytes);
 void conn_received(struct conn *c, uint32_t linear, uint32_t bytes); /* bytes arrived; may pause reading */
 void conn_mark_broken(struct conn *c);                               /* conn_free_closed frees it later */
 /* True if a connection broke since the previous call. */
-bool conn_any_broken(void);
+bool conn_test_and_clear_broken(void);
 void conn_update_watch(struct conn *c); /* sets the events to wait for */
 
 static inline uint32_t net_fabric(void)
@@ -159,8 +159,8 @@ void conn_parse(struct conn *c); /* parses input that was read before */
 /* defined in conn_out.c */
 void conn_send(struct conn *c); /* sends as much as the socket accepts */
 void conn_reply(struct conn *c, const struct frame *f, const void *payload);
-uint32_t conn_request_number(struct conn *c); /* sends a PING; returns its number */
-void conn_delay_ack(struct conn *c); /* the acknowledgement may wait for the program's next message */
+uint32_t conn_send_ping(struct conn *c); /* sends a PING; returns its number */
+void conn_delay_ack(struct conn *c);     /* the acknowledgement may wait for the program's next message */
 void conn_flush_ack(struct conn *c);
 void conn_flush_acks(void); /* flushes the acknowledgements of all connections */
 void conn_drop_ack(struct conn *c);

@@ -29,7 +29,7 @@ static void conn_free(struct conn *c)
 
 void conn_free_closed(void)
 {
-    if (LIKELY(!conn_any_broken()))
+    if (LIKELY(!conn_test_and_clear_broken()))
         return;
     for (struct conn *c = conns, *next; c; c = next) {
         next = c->next;
@@ -38,7 +38,7 @@ void conn_free_closed(void)
     }
 }
 
-static void conn_open_on_conn(struct watch *w, uint32_t ev)
+static void conn_on_socket_event(struct watch *w, uint32_t ev)
 {
     struct conn *c = CONTAINER_OF(w, struct conn, w);
     if (c->broken)
@@ -58,7 +58,7 @@ static struct conn *allocate_conn(void)
     struct conn *c = calloc(1, sizeof(*c));
     if (!c)
         return NULL;
-    c->w.ready = conn_open_on_conn;
+    c->w.ready = conn_on_socket_event;
     c->fd = -1;
     c->next = conns;
     conns = c;
@@ -74,7 +74,7 @@ static void conn_adopt(struct conn *c, int fd)
 
 /* Called when the search for an address has ended. fd: a connected socket, with the local address *me; <
  * 0: there is none. */
-static void conn_open_on_reached(struct conn *c, int fd, const struct in_addr *me)
+static void conn_on_address_found(struct conn *c, int fd, const struct in_addr *me)
 {
     conn_user->routed(c->to, me);
     if (fd < 0) {
@@ -100,7 +100,7 @@ struct conn *conn_open(uint32_t node, uint32_t slot, uint32_t linear, uint32_t t
     c->slot = slot;
     c->linear = linear;
     c->to = to;
-    return reach_begin(c, conn_open_on_reached) ? c : NULL;
+    return reach_begin(c, conn_on_address_found) ? c : NULL;
 }
 
 bool conn_accepted(int fd, uint32_t node, uint32_t slot, uint32_t linear, uint32_t from)

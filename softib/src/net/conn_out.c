@@ -71,7 +71,7 @@ void conn_add_active(struct conn *c, struct remote *r)
     c->active_last = r;
 }
 
-static void watch_out(struct conn *c, bool on)
+static void conn_watch_writable(struct conn *c, bool on)
 {
     if (c->want_out == on)
         return;
@@ -105,7 +105,7 @@ static bool start_next_read_job(struct conn *c)
     f.length = f.total - j->off < FRAME_SEGMENT ? f.total - j->off : FRAME_SEGMENT;
     if (c->tx_pause)
         return false;
-    if ((c->tx_pause = port_book_time(j->q->linear, true, f.length)))
+    if ((c->tx_pause = port_reserve_time(j->q->linear, true, f.length)))
         /* Only later pieces wait: the port's bucket was not empty before this piece. */
         net_schedule_tick(c->tx_pause);
     frame_encode(&f, net_fabric(), c->head);
@@ -199,12 +199,12 @@ void conn_send(struct conn *c)
         all = !c->out_n;
     }
     if (!c->broken)
-        watch_out(c, !all);
+        conn_watch_writable(c, !all);
     if (UNLIKELY(c->rx_full) && !conn_is_congested(c))
         net_schedule_tick(now_ns()); /* resumes reading */
 }
 
-uint32_t conn_request_number(struct conn *c)
+uint32_t conn_send_ping(struct conn *c)
 {
     struct frame f = {
         .type = FRAME_PING,

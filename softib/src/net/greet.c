@@ -43,7 +43,7 @@ static void greet_count_bad(void)
     port_count(fabric_port_index(&proc.fab, proc.fab.node, 0, 1), CNT_BAD_FRAMES, 1);
 }
 
-static void listen_for(bool on)
+static void greet_watch_listeners(bool on)
 {
     for (unsigned i = 0; i < nlisteners; i++)
         net_watch_change(listeners[i].fd, &listeners[i].w, on ? EPOLLIN : 0);
@@ -52,7 +52,7 @@ static void listen_for(bool on)
 static void pause_listening_until(uint64_t when)
 {
     if (!paused)
-        listen_for(false);
+        greet_watch_listeners(false);
     paused = when;
     net_schedule_tick(when);
 }
@@ -232,7 +232,7 @@ void greet_tick(uint64_t now)
         paused = 0;
         if (spare < 0)
             spare = eventfd(0, EFD_CLOEXEC);
-        listen_for(true);
+        greet_watch_listeners(true);
     } else if (paused) {
         net_schedule_tick(paused);
     }

@@ -52,7 +52,7 @@ int loop_run(void)
     return n;
 }
 
-bool loop_pending(void)
+bool loop_has_ready_sockets(void)
 {
     struct pollfd p = {.fd = set_fd, .events = POLLIN};
     return poll(&p, 1, 0) > 0;

@@ -20,7 +20,7 @@ void loop_reset_after_fork(void);
 bool net_watch(int fd, struct watch *w, uint32_t events);
 void net_watch_change(int fd, struct watch *w, uint32_t events);
 int loop_run(void); /* calls the watches of sockets that are ready, without waiting; returns their number */
-bool loop_pending(void);              /* true if a socket is ready */
+bool loop_has_ready_sockets(void);    /* true if a socket is ready */
 void loop_set_watching(bool on);      /* starts or ends watching of the sockets by the engine thread */
 void net_schedule_tick(uint64_t due); /* calls `tick` at that time or soon after, under the lock */
 

@@ -11,13 +11,13 @@
 static void on_route_found(uint32_t port, const struct in_addr *me)
 {
     if (me)
-        group_route(*me);
-    udp_release(port);
+        group_set_source_address(*me);
+    udp_release_waiting(port);
 }
 
 static const struct conn_user user = {
     .frame = remote_handle_frame,
-    .payload = remote_payload,
+    .payload = remote_handle_payload,
     .segment = remote_build_next_segment,
     .lost = remote_connection_lost,
     .routed = on_route_found,
@@ -33,7 +33,7 @@ const struct wire net_wire = {
     .moved = remote_path_changed,
     .quiet = remote_stop_transfers,
     .retract = remote_end_region_transfers,
-    .datagram = udp_datagram,
+    .datagram = udp_send_datagram,
     .multicast = group_send,
     .group = group_join,
     .to_switch = net_to_switch,
@@ -43,7 +43,7 @@ const struct wire net_wire = {
 const struct attendant net_attendant = {
     .poll = net_poll, .armed = net_on_cq_armed, .sleep = net_sleep, .woke = net_after_wakeup};
 
-bool net_ready(void)
+bool net_read_key(void)
 {
     uint8_t key[KEY_BYTES];
     char err[4400];

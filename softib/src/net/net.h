@@ -11,7 +11,7 @@
 extern const struct wire net_wire;
 extern const struct attendant net_attendant;
 
-bool net_ready(void);           /* reads the key of the fabric; false after a message */
+bool net_read_key(void);        /* reads the key of the fabric; false after a message */
 bool net_listen(uint32_t slot); /* binds the sockets; false: the port numbers are in use */
 bool net_start(void);
 void net_reset_after_fork(void); /* in a forked child */

@@ -87,7 +87,7 @@ int net_sleep(uint64_t until)
     /* The program polls its memory, not a completion queue: sockets have unread input. The engine thread
      * reads the sockets for the next 200 ms. */
     uint64_t drained = atomic_load_explicit(&drains, memory_order_relaxed);
-    if (!watching && drained - last_drained < 16 && loop_pending())
+    if (!watching && drained - last_drained < 16 && loop_has_ready_sockets())
         distrust_until = now + 200 * NS_MS;
     bool polled = p != last_polls && a == last_armed && now >= distrust_until;
     atomic_store(&loop_aside, polled);

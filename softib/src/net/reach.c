@@ -94,7 +94,7 @@ static void reach_on_attempt(struct watch *w, uint32_t ev)
 
 /* True if the socket is bound to the port's address. A port with one address sends from it; with several,
  * the kernel's routing table selects one. */
-static bool reach_is_local(int fd, uint32_t linear)
+static bool reach_bind_source_address(int fd, uint32_t linear)
 {
     struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr = proc.fab.port[linear].addr[0]};
     return proc.fab.port[linear].addrs > 1 || !bind(fd, (struct sockaddr *)&from, sizeof(from));
@@ -119,7 +119,7 @@ static void attempt_begin(struct conn *c, unsigned i)
     a->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (a->fd < 0)
         reach_report_no_socket(c->node);
-    if (a->fd >= 0 && (!reach_is_local(a->fd, c->linear) ||
+    if (a->fd >= 0 && (!reach_bind_source_address(a->fd, c->linear) ||
                        (connect(a->fd, (struct sockaddr *)&to, sizeof(to)) && errno != EINPROGRESS) ||
                        !net_watch(a->fd, &a->w, EPOLLOUT)))
         close_attempt(a, true);

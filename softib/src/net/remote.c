@@ -53,7 +53,7 @@ void remote_handle_frame(struct conn *c)
     }
 }
 
-void remote_payload(struct conn *c)
+void remote_handle_payload(struct conn *c)
 {
     if (c->sink.kind == SINK_DROP || !c->sink.q || !c->sink.q->remote)
         return;
@@ -183,10 +183,10 @@ void remote_end_region_transfers(struct sh_mr *s)
             remote_detach_conn(c);
         refuse_pending_reads(c, s);
         if (c->sink.kind == SINK_ANSWER && c->sink.q && c->sink.q->remote)
-            remote_answer_retract(c, c->sink.q->remote);
+            remote_drop_answer_to_region(c, c->sink.q->remote);
     }
     for (struct remote *r = remotes; r; r = r->next)
-        remote_data_retract(r, s);
+        remote_drop_message_to_region(r, s);
     for (struct conn *c = conns; c; c = c->next)
         if (!c->broken && c->ctrl_len)
             conn_send(c);

@@ -25,7 +25,7 @@ static inline bool is_reliable(struct qp *q)
 
 /* remote.c: called by connections and through struct wire */
 void remote_handle_frame(struct conn *c);
-void remote_payload(struct conn *c);
+void remote_handle_payload(struct conn *c);
 void remote_connection_lost(struct conn *c);
 bool remote_attach(struct qp *q, uint32_t node); /* remote_attach and remote_detach acquire the lock */
 void remote_detach(struct qp *q);
@@ -44,13 +44,13 @@ void remote_on_nak(struct remote *r, const struct frame *f);
 void remote_answer_frame(struct conn *c, struct remote *r, const struct frame *f);
 void remote_answer_done(struct conn *c, struct remote *r);
 /* Drops an arriving READ answer if its buffer is deregistered. */
-void remote_answer_retract(struct conn *c, struct remote *r);
+void remote_drop_answer_to_region(struct conn *c, struct remote *r);
 
 /* remote_receive.c: the responder */
 void remote_request_frame(struct conn *c, struct remote *r, const struct frame *f);
 void remote_data_done(struct conn *c, struct remote *r);
 void remote_atomic_done(struct conn *c, struct remote *r);
-void remote_data_retract(struct remote *r, const struct sh_mr *s);
+void remote_drop_message_to_region(struct remote *r, const struct sh_mr *s);
 void read_job_free(struct read_job *j);
 void remote_abandon(struct remote *r, bool flush); /* drops the arriving message */
 

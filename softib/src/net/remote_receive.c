@@ -209,7 +209,7 @@ static bool remote_writes_to_region(const struct landing *l, const struct sh_mr 
 
 /* Handles a region that is deregistered while a message arrives in it: the QP fails as for a wrong key. The
  * sender gets a NAK at once or, if the connection is broken, in answer to its next piece. */
-void remote_data_retract(struct remote *r, const struct sh_mr *s)
+void remote_drop_message_to_region(struct remote *r, const struct sh_mr *s)
 {
     if (!r->open || !remote_writes_to_region(&r->l, s))
         return;
@@ -284,7 +284,7 @@ static void read_frame(struct conn *c, struct remote *r, const struct frame *f)
         free(j);
         return;
     }
-    enum answer a = target_source(&t, &req, f->total, IBV_ACCESS_REMOTE_READ, &j->src);
+    enum answer a = target_find_memory(&t, &req, f->total, IBV_ACCESS_REMOTE_READ, &j->src);
     if (a == ANS_OK)
         a = copy_source(&t, j, f->total);
     target_release(&t);
@@ -343,7 +343,7 @@ void remote_atomic_done(struct conn *c, struct remote *r)
     remote_decode_request(f, &req);
     if (target_find(proc.self, f->dst_qpn, &req, &t) != ANS_OK)
         return;
-    enum answer a = target_source(&t, &req, 8, IBV_ACCESS_REMOTE_ATOMIC, &s);
+    enum answer a = target_find_memory(&t, &req, 8, IBV_ACCESS_REMOTE_ATOMIC, &s);
     if (a == ANS_OK) {
         a = copy_atomic(t.memory, &s, f->opcode == IBV_WR_ATOMIC_CMP_AND_SWP, be64toh(operands[0]),
                         be64toh(operands[1]), &old)

@@ -69,7 +69,7 @@ void remote_go_back(struct remote *r)
 void remote_arm_ack_timer(struct remote *r, uint64_t now)
 {
     uint64_t t = ack_timeout_ns(r->q->attr.timeout);
-    if (is_reliable(r->q) && t && !engine_deferred(&r->q->task))
+    if (is_reliable(r->q) && t && !engine_is_deferred(&r->q->task))
         engine_defer(&r->q->task, now + t);
 }
 
@@ -93,7 +93,7 @@ static bool may_start_request(struct remote *r, struct wqe *w)
 
 /* Applies the rate of the local port: a piece may start when the port is idle, and its time is reserved
  * then. */
-static bool remote_is_paced(struct remote *r, uint32_t bytes)
+static bool remote_reserve_port_time(struct remote *r, uint32_t bytes)
 {
     const struct fab_port *port = &proc.fab.port[r->q->linear];
     if (!port->rate && !port->bus)
@@ -104,7 +104,7 @@ static bool remote_is_paced(struct remote *r, uint32_t bytes)
         r->progress_at = now; /* the peer is not responsible for a wait for the local port */
         return false;
     }
-    r->tx_pause = port_book_time(r->q->linear, true, bytes);
+    r->tx_pause = port_reserve_time(r->q->linear, true, bytes);
     return true;
 }
 
@@ -117,7 +117,7 @@ static void fill_head(struct qp *q, struct wqe *w, struct frame *f)
                            (q->path.gid_type == GID_ROCE_V2 ? FRAME_ROCE_V2 : 0) |
                            (migrate_is_arming(q) ? FRAME_ARMING : 0)),
         /* The peer only counts bind and invalidate requests. */
-        .opcode = window_request(w->opcode) ? IBV_WR_LOCAL_INV : w->opcode,
+        .opcode = is_window_request(w->opcode) ? IBV_WR_LOCAL_INV : w->opcode,
         .sl = q->path.sl,
         .qp_type = (uint8_t)type_of_peer(qp_to_ibv(q)->qp_type),
         .arg = w->srqn,
@@ -173,7 +173,7 @@ static bool remote_build_frame(struct remote *r, struct conn *c, struct wqe *w, 
         f.offset = r->tx_off;
         f.length = w->length - r->tx_off < FRAME_SEGMENT ? w->length - r->tx_off : FRAME_SEGMENT;
     }
-    if (!remote_is_paced(r, f.length + 30 * count_packets(f.length, (uint32_t)q->attr.path_mtu)))
+    if (!remote_reserve_port_time(r, f.length + 30 * count_packets(f.length, (uint32_t)q->attr.path_mtu)))
         return false;
     frame_encode(&f, net_fabric(), c->head);
     c->out[c->out_n++] = (struct iovec){c->head, FRAME_BYTES + (f.type == FRAME_ATOMIC ? 16 : 0)};
@@ -217,7 +217,7 @@ bool remote_build_next_segment(struct remote *r, struct conn *c)
         fail_next_request(r, IBV_WC_LOC_PROT_ERR);
         return false;
     }
-    if (UNLIKELY(window_request(w->opcode)) && window_execute(q, w) != ANS_OK) {
+    if (UNLIKELY(is_window_request(w->opcode)) && window_execute(q, w) != ANS_OK) {
         fail_next_request(r, IBV_WC_MW_BIND_ERR);
         return false;
     }
@@ -245,7 +245,7 @@ static bool remote_is_silent(struct remote *r, uint64_t now)
         return true;
     }
     if (!probed)
-        r->probe = conn_request_number(c);
+        r->probe = conn_send_ping(c);
     r->probed_at = r->progress_at = now;
     return false;
 }
@@ -375,7 +375,7 @@ void remote_answer_frame(struct conn *c, struct remote *r, const struct frame *f
     c->sink.n = read ? iov_slice(iov, n, f->offset, f->length, c->sink.iov) : 0;
 }
 
-void remote_answer_retract(struct conn *c, struct remote *r)
+void remote_drop_answer_to_region(struct conn *c, struct remote *r)
 {
     struct iovec iov[MAX_SGE];
     struct wqe *w = remote_find_awaited(r, &c->in);

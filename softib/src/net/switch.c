@@ -73,7 +73,7 @@ static bool switch_is_reply(uint8_t type)
     return type == SOFTIB_BARRIER_READY || (type != SOFTIB_BARRIER_READY_ACK && !(type & 1));
 }
 
-void switch_frame(const struct frame *f, const struct sockaddr_in *from)
+void switch_handle_frame(const struct frame *f, const struct sockaddr_in *from)
 {
     struct softib_packet p = {f->opcode, (uint8_t)f->arg, 0, f->imm};
     struct fab_place at;

@@ -11,7 +11,7 @@
 void net_to_switch(const struct softib_packet *p); /* acquires the lock of this wire */
 void net_from_switch(const struct softib_packet *p);
 /* Handles a received frame. The caller holds the lock of this wire. */
-void switch_frame(const struct frame *f, const struct sockaddr_in *from);
+void switch_handle_frame(const struct frame *f, const struct sockaddr_in *from);
 void switch_net_tick(uint64_t now);
 
 #endif

@@ -36,15 +36,15 @@ void udp_drain(int fd);
 void udp_ready(struct watch *w, uint32_t events);
 
 /* defined in udp_wait.c */
-enum answer udp_datagram(uint32_t node, uint32_t qpn, const struct request *r, const struct iovec *iov,
-                         int n);
+enum answer udp_send_datagram(uint32_t node, uint32_t qpn, const struct request *r, const struct iovec *iov,
+                              int n);
 /* The port was reached or cannot be reached: sends or drops waiting datagrams. */
-void udp_release(uint32_t linear);
+void udp_release_waiting(uint32_t linear);
 void udp_tick(void);
 
 /* defined in udp_group.c */
 /* Sets the local address from which other nodes are reached, for multicast. */
-void group_route(struct in_addr me);
+void group_set_source_address(struct in_addr me);
 void group_send(struct qp *q, const struct path *to, const struct request *r, const struct iovec *iov, int n);
 void group_join(const uint8_t gid[16], bool join); /* acquires the lock */
 void group_reset_after_fork(void);

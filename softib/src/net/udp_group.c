@@ -21,7 +21,7 @@ static struct lock join_lock;
 static _Atomic uint32_t route; /* local address from which other nodes were reached last; 0: none */
 static atomic_int route_fd = -1;
 
-void group_route(struct in_addr me)
+void group_set_source_address(struct in_addr me)
 {
     int fd = udp_socket_at(me);
     if (fd >= 0 && atomic_load(&route) != me.s_addr &&
@@ -47,7 +47,7 @@ void group_send(struct qp *q, const struct path *to, const struct request *r, co
     copy.grh.dgid = to->dgid;
     copy.has_grh = true;
     if (atomic_load(&route_fd) < 0)
-        group_route(proc.fab.port[q->linear].addr[0]);
+        group_set_source_address(proc.fab.port[q->linear].addr[0]);
     int fd = atomic_load(&route_fd);
     udp_send(fd < 0 ? udp_first_socket() : fd, &a, 0xffffff, &copy, iov, n);
 }

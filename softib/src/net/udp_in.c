@@ -47,7 +47,7 @@ static void udp_deliver(const uint8_t *p, size_t n, const struct sockaddr_in *fr
         return;
     }
     if (f.type == FRAME_SWITCH) {
-        switch_frame(&f, from);
+        switch_handle_frame(&f, from);
         return;
     }
     r.opcode = f.opcode;

@@ -48,7 +48,8 @@ static void udp_wait_store(uint32_t node, uint32_t port, uint32_t qpn, const str
     net_schedule_tick(now_ns());
 }
 
-enum answer udp_datagram(uint32_t node, uint32_t qpn, const struct request *r, const struct iovec *iov, int n)
+enum answer udp_send_datagram(uint32_t node, uint32_t qpn, const struct request *r, const struct iovec *iov,
+                              int n)
 {
     uint32_t port = (uint32_t)(r->dlid >> proc.fab.lmc) - 1;
     if (LIKELY(address_is_known(port)))
@@ -58,7 +59,7 @@ enum answer udp_datagram(uint32_t node, uint32_t qpn, const struct request *r, c
     return ANS_OK;
 }
 
-void udp_release(uint32_t port)
+void udp_release_waiting(uint32_t port)
 {
     struct waiting *go = NULL, **end = &go;
     spinlock_acquire(&wait_lock);
@@ -104,6 +105,6 @@ void udp_tick(void)
     if (!any)
         return;
     if (address_is_known(port) || !conn_open(node, slot, from, port))
-        udp_release(port);
+        udp_release_waiting(port);
     net_schedule_tick(now_ns() + NS_MS); /* for the next destination */
 }

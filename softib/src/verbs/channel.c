@@ -39,7 +39,7 @@ SOFTIB_API struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *
         return NULL;
     }
     ch->ibv.context = c;
-    ch->ibv.fd = chan_open(ch->num);
+    ch->ibv.fd = channel_open_socket(ch->num);
     if (ch->ibv.fd < 0) {
         channel_number_free(ch->num);
         free(ch);
@@ -101,9 +101,9 @@ SOFTIB_API int ibv_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **cq
         struct cq *hit = channel_fetch_cq(ch, &more);
         spinlock_release(&ch->lock);
         if (more)
-            chan_ring(proc.slot, ch->num);
+            channel_send_token(proc.slot, ch->num);
         if (hit) {
-            lane_mark_awake();
+            lane_mark_dozing();
             *cq = (struct ibv_cq *)&hit->ex;
             *user = hit->ex.cq_context;
             return 0;

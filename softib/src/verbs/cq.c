@@ -285,7 +285,7 @@ SOFTIB_API int ibv_destroy_cq(struct ibv_cq *ibv)
     return 0;
 }
 
-void cq_note_overrun(uint32_t idx)
+void cq_report_overrun(uint32_t idx)
 {
     spinlock_acquire(&table_lock);
     struct cq *cq = idx < CQ_MAX ? atomic_load(&table[idx]) : NULL;

@@ -58,7 +58,7 @@ SOFTIB_API struct ibv_device **ibv_get_device_list(int *num)
     static struct lock lock;
     if (num)
         *num = 0;
-    if (!proc_fabric()) {
+    if (!proc_read_fabric()) {
         errno = EINVAL;
         return NULL;
     }
@@ -340,7 +340,7 @@ SOFTIB_API struct ibv_context *ibv_open_device(struct ibv_device *ibv)
     if (!proc_join(&machine))
         return NULL;
     if (proc.fab.wire == WIRE_SHM && !d->wires)
-        huge_heap();
+        huge_configure_malloc();
     int fd = d->wires ? -1 : export_device(d->hca);
     struct ctx *c = d->wires || fd >= 0 ? ctx_open(d, fd) : NULL;
     if (!c && fd >= 0)

@@ -73,14 +73,14 @@ static void fail_qp_of_adapter(struct qp *q, uint32_t hca)
     sq_unlock(q);
 }
 
-void hca_removed(uint32_t hca)
+void event_report_hca_removal(uint32_t hca)
 {
     struct ibv_async_event e = {.event_type = IBV_EVENT_DEVICE_FATAL};
     event_notify_contexts(hca, &e);
     qp_for_each(fail_qp_of_adapter, hca);
 }
 
-void port_changed(uint32_t linear, bool up)
+void event_report_port_change(uint32_t linear, bool up)
 {
     struct fab_place at = {0};
     fabric_find_lid(&proc.fab, fabric_port_lid(&proc.fab, linear), &at);

@@ -92,7 +92,7 @@ static bool map_owner_memory(const struct peer *owner, const struct sh_mr *s, st
     return true;
 }
 
-static struct ibv_mr *import_of_peer(struct ibv_pd *pd, const struct peer *owner, const struct sh_mr *s)
+static struct ibv_mr *import_peer_region(struct ibv_pd *pd, const struct peer *owner, const struct sh_mr *s)
 {
     char *addr;
     struct mr_import *at = calloc(1, sizeof(*at));
@@ -123,7 +123,7 @@ SOFTIB_API struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
         errno = ENOENT;
         return NULL;
     }
-    struct ibv_mr *ibv = owner->self ? import_own_region(pd, &s, handle) : import_of_peer(pd, owner, &s);
+    struct ibv_mr *ibv = owner->self ? import_own_region(pd, &s, handle) : import_peer_region(pd, owner, &s);
     const int why = errno;
     peer_release(owner);
     errno = why;

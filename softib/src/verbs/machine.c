@@ -19,7 +19,7 @@ static void handle_event(const struct sh_event *e)
     switch (e->kind) {
     case SHEV_QP_ERROR:
         if ((q = qp_lookup(e->index))) {
-            qp_fail(q, (enum ibv_event_type)e->detail);
+            qp_handle_responder_error(q, (enum ibv_event_type)e->detail);
             qp_release(q);
         }
         break;
@@ -33,7 +33,7 @@ static void handle_event(const struct sh_event *e)
         srq_limit_event(e->index);
         break;
     case SHEV_CQ_OVERRUN:
-        cq_note_overrun(e->index);
+        cq_report_overrun(e->index);
         break;
     case SHEV_MR_REUSED:
         mr_advise_huge_pages(e->index, e->detail);
@@ -45,8 +45,8 @@ static void check_ports(void)
 {
     static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&one_at_a_time);
-    uint64_t next = ports_report_changes(port_changed);
-    ports_removed(hca_removed);
+    uint64_t next = ports_report_changes(event_report_port_change);
+    ports_report_removed_adapters(event_report_hca_removal);
     pthread_mutex_unlock(&one_at_a_time);
     if (next != NEVER)
         engine_defer(&plan, next);
@@ -81,7 +81,7 @@ static bool machine_has_remote_nodes(void)
 
 static bool machine_is_ready(void)
 {
-    return !machine_has_remote_nodes() || net_ready();
+    return !machine_has_remote_nodes() || net_read_key();
 }
 
 static bool machine_listen(uint32_t slot)

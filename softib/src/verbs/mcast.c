@@ -26,7 +26,7 @@ static struct reg_group *group_find(const union ibv_gid *gid, bool make)
         return NULL;
     for (int i = 0; i < GROUP_QPS; i++)
         atomic_store(&spare->qpn[i], 0);
-    lane_rename(mcast_row(spare), gid->raw);
+    lane_reuse_for_group(mcast_row(spare), gid->raw);
     atomic_store(&spare->used, 1);
     return spare;
 }
@@ -53,7 +53,7 @@ static int group_put(struct reg_group *g, struct ibv_qp *v)
     }
     if (room < 0 || !lane_open(mcast_row(g), room, v))
         return ENOMEM;
-    lane_renumber_members(mcast_row(g));
+    lane_update_members(mcast_row(g));
     return 0;
 }
 
@@ -95,7 +95,7 @@ SOFTIB_API int ibv_detach_mcast(struct ibv_qp *v, const union ibv_gid *gid, uint
         }
     }
     if (g)
-        lane_renumber_members(mcast_row(g));
+        lane_update_members(mcast_row(g));
     if (g && !left)
         atomic_store(&g->used, 0);
     shlock_unlock(&proc.reg->lock);
@@ -104,7 +104,7 @@ SOFTIB_API int ibv_detach_mcast(struct ibv_qp *v, const union ibv_gid *gid, uint
     return r;
 }
 
-bool mcast_attached(uint32_t qpn)
+bool is_mcast_member(uint32_t qpn)
 {
     for (int i = 0; i < GROUPS; i++) {
         struct reg_group *g = &proc.reg->group[i];

@@ -120,7 +120,7 @@ static void mr_publish(struct mr *mr, uint32_t key, uint32_t pd, uint64_t iova, 
         if (m.kind == MAP_SHARED_FILE)
             s->fd = mr_open_mapping(&m);
         else if (m.kind == MAP_PRIVATE_ANON && huge_take_credit(s->length))
-            huge_pages(s->addr, s->length, m.start, m.end);
+            huge_collapse_pages(s->addr, s->length, m.start, m.end);
         s->file_off = m.offset + (s->addr - m.start);
     }
     s->serial = mr_next_serial();
@@ -142,13 +142,13 @@ void mr_advise_huge_pages(uint32_t idx, uint32_t key)
     spinlock_release(&table_lock);
     huge_renew_credit(length);
     if (there && mapping_find(addr, length, &m) && m.kind == MAP_PRIVATE_ANON &&
-        !huge_pages(addr, length, m.start, m.end))
+        !huge_collapse_pages(addr, length, m.start, m.end))
         atomic_store_explicit(&s->moved, 0, memory_order_relaxed);
 }
 
 /* Invalidates the key, so that no new access finds the region, and waits for the end of earlier accesses:
  * frames between machines, requests of queue pairs of this process, other processes. */
-void mr_retract(struct sh_mr *s)
+void mr_end_access(struct sh_mr *s)
 {
     uint32_t idx = (uint32_t)(s - proc.arena->mr);
     atomic_store(&s->rkey, 0);
@@ -338,7 +338,7 @@ SOFTIB_API int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, vo
     }
     const uint32_t key = ibv->rkey; /* unchanged for peers that have the key */
     uint64_t iova = mr->sh->iova;
-    mr_retract(mr->sh);
+    mr_end_access(mr->sh);
     if (flags & IBV_REREG_MR_CHANGE_PD) {
         atomic_fetch_sub(&((struct pd *)ibv->pd)->refs, 1);
         atomic_fetch_add(&((struct pd *)pd)->refs, 1);
@@ -366,7 +366,7 @@ SOFTIB_API int ibv_dereg_mr(struct ibv_mr *ibv)
     struct mr *mr = CONTAINER_OF(ibv, struct mr, ibv);
     if (atomic_load(&mr->sh->windows))
         return EBUSY;
-    mr_retract(mr->sh);
+    mr_end_access(mr->sh);
     if (mr->map)
         munmap(mr->map, mr->map_length);
     if (mr->gpu_handle)

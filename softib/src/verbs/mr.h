@@ -25,6 +25,6 @@ void mr_table_release(uint32_t idx);
 uint32_t mr_key_make(uint32_t idx);
 
 /* Returns when no request accesses the entry's memory any more. */
-void mr_retract(struct sh_mr *s);
+void mr_end_access(struct sh_mr *s);
 
 #endif

@@ -40,7 +40,7 @@ int mw_dealloc(struct ibv_mw *ibv)
     struct sh_mr *s = mw->sh;
     window_unbind(s, NULL);
     s->fd = -1; /* the descriptor belongs to the region */
-    mr_retract(s);
+    mr_end_access(s);
     s->access = s->qpn = 0;
     mr_table_release(ibv->handle);
     atomic_fetch_sub(&((struct pd *)ibv->pd)->refs, 1);

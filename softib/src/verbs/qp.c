@@ -406,7 +406,7 @@ SOFTIB_API int ibv_destroy_qp(struct ibv_qp *v)
     struct qp *q = qp_from_ibv(v);
     if (q->opened)
         return xrc_release(q);
-    if (mcast_attached(v->qp_num))
+    if (is_mcast_member(v->qp_num))
         return EBUSY;
     engine_cancel_task(&q->task);
     qp_reset(q);

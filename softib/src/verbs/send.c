@@ -160,7 +160,7 @@ static int send_wqe_from_wr(struct qp *q, const struct ibv_send_wr *wr)
             return EINVAL;
         err = sq_set_bind(q, w, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
     }
-    if (err || UNLIKELY(window_request(w->opcode)))
+    if (err || UNLIKELY(is_window_request(w->opcode)))
         return err ? err : sq_commit_request(q, w);
     if (wr->num_sge < 0)
         return EINVAL;

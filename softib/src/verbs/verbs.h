@@ -16,7 +16,7 @@ int cq_arm(struct ibv_cq *ibv, int solicited_only);
 struct cq *cq_make(struct ibv_context *c, uint32_t cqe, void *user, struct ibv_comp_channel *ch);
 struct ibv_cq_ex *cq_create_ex(struct ibv_context *c, struct ibv_cq_init_attr_ex *a);
 void cq_free_send_slots(const struct sh_cqe *e); /* called when a send's completion was polled */
-void cq_note_overrun(uint32_t idx);
+void cq_report_overrun(uint32_t idx);
 
 /* defined in srq.c */
 int srq_post(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
@@ -31,7 +31,7 @@ int qp_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr 
 struct ibv_qp *qp_create_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *a);
 void qp_bind_wr_ops(struct qp *q);
 bool qp_transition_legal(enum ibv_qp_type t, enum ibv_qp_state from, enum ibv_qp_state to, int mask);
-bool mcast_attached(uint32_t qpn);
+bool is_mcast_member(uint32_t qpn);
 
 /* defined in mw.c */
 struct ibv_mw *mw_alloc(struct ibv_pd *pd, enum ibv_mw_type type);
@@ -62,8 +62,8 @@ int xrc_release(struct qp *q);
 /* defined in event.c */
 extern struct ctx *contexts; /* open devices */
 extern struct lock contexts_lock;
-void port_changed(uint32_t linear, bool up);
-void hca_removed(uint32_t hca);
+void event_report_port_change(uint32_t linear, bool up);
+void event_report_hca_removal(uint32_t hca);
 
 /* defined in device.c, export.c */
 bool ctx_has_port(struct ibv_context *ctx, uint32_t port);

@@ -6,8 +6,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-static void reduce_up(const struct coll_shape *shape, struct sched *s,
-                      struct tree (*make_tree)(int rank, int size, int root))
+static void generate_tree_reduce(const struct coll_shape *shape, struct sched *s,
+                                 struct tree (*make_tree)(int rank, int size, int root))
 {
     const int top = shape->commutative ? shape->root : 0;
     struct tree t = make_tree(shape->rank, shape->size, top);
@@ -24,7 +24,7 @@ static void reduce_up(const struct coll_shape *shape, struct sched *s,
 
 static void reduce_binomial_generate(const struct coll_shape *shape, struct sched *s)
 {
-    reduce_up(shape, s, tree_binomial);
+    generate_tree_reduce(shape, s, tree_binomial);
 }
 
 COLL_ALGORITHM(reduce_binomial, .name = "binomial", .kind = COLL_REDUCE, .segment = true,
@@ -32,7 +32,7 @@ COLL_ALGORITHM(reduce_binomial, .name = "binomial", .kind = COLL_REDUCE, .segmen
 
 static void reduce_chain_generate(const struct coll_shape *shape, struct sched *s)
 {
-    reduce_up(shape, s, tree_chain);
+    generate_tree_reduce(shape, s, tree_chain);
 }
 
 COLL_ALGORITHM(reduce_chain, .name = "chain", .kind = COLL_REDUCE, .segment = true,

@@ -183,6 +183,6 @@ void hbarrier_close_multicast(struct hbarrier *w);
 /* Starts a round of METHOD_MULTICAST. Round 0: a leader waits for its children. Round 1: it reports to its
  * parent, or, at the first leader, sends the multicast. */
 void hbarrier_tree_round(struct hbarrier_run *r, int round);
-bool hbarrier_tree_over(struct hbarrier_run *r, int round);
+bool hbarrier_is_tree_round_complete(struct hbarrier_run *r, int round);
 
 #endif

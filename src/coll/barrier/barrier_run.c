@@ -140,7 +140,7 @@ static void barrier_release_node(struct hbarrier_run *r)
     atomic_store_explicit(&w->block->release.turn[r->lane], hbarrier_get_lane(r)->machine.turn,
                           memory_order_release);
     for (int i = 1; i < w->nlocal; i++)
-        net_ring_bell_local(w->net, local_doorbell(w, i));
+        net_wake_local_doorbell(w->net, local_doorbell(w, i));
 }
 
 static void report_by_message(struct hbarrier_run *r)
@@ -258,7 +258,7 @@ static bool barrier_stage_is_ready(struct hbarrier_run *r)
     if (m->stage == BARRIER_LEADERS && r->method == METHOD_SWITCH)
         return has_switch_completed(r);
     if (m->stage == BARRIER_LEADERS && r->method == METHOD_MULTICAST)
-        return r->pending == 0 && hbarrier_tree_over(r, m->round);
+        return r->pending == 0 && hbarrier_is_tree_round_complete(r, m->round);
     if (m->stage == BARRIER_LEADERS && r->method == METHOD_COUNTER)
         return r->pending == 0 && is_counter_round_over(r, m->round);
     if (m->stage == BARRIER_GATHER && uses_node_flags(r))
@@ -333,7 +333,7 @@ static void barrier_perform_action(struct hbarrier_run *r, enum barrier_machine_
     }
 }
 
-static enum hbarrier_method run_method(const struct hbarrier_run *r)
+static enum hbarrier_method hbarrier_choose_method(const struct hbarrier_run *r)
 {
     if (r->tree)
         return METHOD_MULTICAST;
@@ -349,7 +349,7 @@ void hbarrier_advance(struct hbarrier_run *r)
         if (m->stage == BARRIER_RELEASE && r->w->leads && r->pending > 0)
             return;
         if (m->stage == BARRIER_IDLE)
-            r->method = run_method(r);
+            r->method = hbarrier_choose_method(r);
         const struct barrier_machine_shape shape = {r->w->leads, r->w->nlocal == 1, r->w->rounds[r->method]};
         enum barrier_machine_action action =
             barrier_machine_next(m, &shape, m->stage != BARRIER_IDLE && barrier_stage_is_ready(r));

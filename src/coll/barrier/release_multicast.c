@@ -81,7 +81,7 @@ void hbarrier_tree_round(struct hbarrier_run *r, int round)
 }
 
 /* True if the round is complete. The group reports completion once: r->crossed records it. */
-bool hbarrier_tree_over(struct hbarrier_run *r, int round)
+bool hbarrier_is_tree_round_complete(struct hbarrier_run *r, int round)
 {
     struct hbarrier *w = r->w;
     struct net_group *group = w->multicast->group;

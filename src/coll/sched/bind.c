@@ -151,7 +151,7 @@ struct place binding_get_place(const struct binding *b, int buf, int64_t at, int
         return (struct place){t->base, t->unit, t->type};
     if (!t->counts.p)
         return (struct place){ptr_add(t->base, at * t->stride), count * t->unit, t->type};
-    struct dtype *type = t->types ? dtype_from(t->types[at]) : t->type;
+    struct dtype *type = t->types ? dtype_from_handle(t->types[at]) : t->type;
     int64_t displ = t->displs.p ? ivec_get(t->displs, (size_t)at) : 0;
     return (struct place){ptr_add(t->base, t->types ? displ : displ * type->extent),
                           ivec_get(t->counts, (size_t)at), type};

@@ -95,7 +95,7 @@ static void start_message(struct coll_request *r, const struct step *step)
         exec_watch_request(r, m);
 }
 
-static void do_copy(struct coll_request *r, const struct step *step)
+static void exec_copy_step(struct coll_request *r, const struct step *step)
 {
     struct place from = binding_get_place(&r->binding, step->buf[0], step->at[0], step->count);
     struct place to = binding_get_place(&r->binding, step->buf[1], step->at[1], step->count);
@@ -109,7 +109,7 @@ static void do_copy(struct coll_request *r, const struct step *step)
                        (long long)(from.count * from.type->size), (long long)(to.count * to.type->size)));
 }
 
-static void do_reduce(struct coll_request *r, const struct step *step)
+static void exec_reduce_step(struct coll_request *r, const struct step *step)
 {
     struct place left = binding_get_place(&r->binding, step->buf[0], step->at[0], step->count);
     struct place right = binding_get_place(&r->binding, step->buf[1], step->at[1], step->count);
@@ -164,10 +164,10 @@ static void exec_advance(struct coll_request *r)
             start_message(r, step);
             break;
         case STEP_COPY:
-            do_copy(r, step);
+            exec_copy_step(r, step);
             break;
         case STEP_REDUCE:
-            do_reduce(r, step);
+            exec_reduce_step(r, step);
             break;
         }
     }
@@ -185,7 +185,7 @@ static int progress_hook(struct net_hook *hook)
     return 1;
 }
 
-static int get_temp(struct coll_request *r)
+static int exec_allocate_temp(struct coll_request *r)
 {
     struct coll_state *state = r->state;
     size_t need = r->binding.temp_size;
@@ -260,7 +260,7 @@ static void request_begin(struct coll_request *r)
 {
     atomic_store_explicit(&r->base.complete, 0, memory_order_relaxed);
     r->next = r->pending = 0;
-    r->error = r->temp ? 0 : get_temp(r);
+    r->error = r->temp ? 0 : exec_allocate_temp(r);
     if (r->error) {
         request_complete(&r->base, r->error);
         return;
@@ -286,7 +286,7 @@ static int retain_block_types(struct coll_request *r, const struct coll_side *si
         return err_set(MPI_ERR_NO_MEM, "out of memory for the datatypes of %d blocks", n);
     r->block_types = grown;
     for (int i = 0; i < n; i++) {
-        struct dtype *type = dtype_from(side->types[i]);
+        struct dtype *type = dtype_from_handle(side->types[i]);
         dtype_retain(type);
         r->block_types[r->nblock_types++] = type;
     }

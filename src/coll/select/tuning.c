@@ -129,13 +129,13 @@ static uint64_t tuning_allowance(struct proc *p)
 /* Replaces each word by its maximum over all ranks, in messages with the tag of the user's call. */
 static int tuning_agree_maximum(const struct call *user, uint64_t *word, int words)
 {
-    const struct coll_side side = {.buf = word, .count = words, .type = dtype_from(MPI_UINT64_T)};
+    const struct coll_side side = {.buf = word, .count = words, .type = dtype_from_handle(MPI_UINT64_T)};
     const struct coll_args args = {.kind = COLL_ALLREDUCE,
                                    .name = user->args->name,
                                    .comm = user->args->comm,
                                    .send = side,
                                    .recv = side,
-                                   .op = op_from(MPI_MAX),
+                                   .op = op_from_handle(MPI_MAX),
                                    .in_place = true};
     const struct coll_choice choice = {.algorithm = algorithm_find(COLL_ALLREDUCE, "recursive_doubling")};
     struct call call;
@@ -155,7 +155,7 @@ static struct coll_args sample_args(const struct call *user, uint64_t bytes, cha
     one.send = make_bytes_side(second, bytes);
     one.recv = make_bytes_side(buffer, bytes);
     if (kind_reduces(args->kind))
-        one.op = op_from(MPI_BOR);
+        one.op = op_from_handle(MPI_BOR);
     if (kind_has_root(args->kind))
         one.root = i % args->comm->size;
     return one;

@@ -307,12 +307,12 @@ static inline void shared_wake(struct shared *b, int rank)
 {
     const struct net *net = b->comm->proc->net;
     if (rank != SHARED_EVERYONE) {
-        net_ring_bell_local(net, b->bell[rank]);
+        net_wake_local_doorbell(net, b->bell[rank]);
         return;
     }
     for (int r = 0; r < b->comm->size; r++)
         if (r != b->comm->rank)
-            net_ring_bell_local(net, b->bell[r]);
+            net_wake_local_doorbell(net, b->bell[r]);
 }
 
 /* Read or write the memory of another rank. */

@@ -16,7 +16,7 @@ struct opening {
     uint32_t ranks;
 };
 
-static bool is_opening_answered(void *arg)
+static bool is_offset_published(void *arg)
 {
     const struct opening *o = arg;
     return atomic_load_explicit(&o->big->at, memory_order_acquire) != 0;
@@ -53,7 +53,7 @@ static uint32_t opening_count_slots(const struct shared *b)
 
 /* Called at rank 0: allocates `depth` slots for each rank if all together have at most `most` bytes, and
  * publishes the offset, or NONE. */
-static void opening_answer(struct shared *b, struct shared_big *big, uint32_t depth, size_t most)
+static void opening_publish_offset(struct shared *b, struct shared_big *big, uint32_t depth, size_t most)
 {
     uint64_t offset;
     const bool got = depth > 0 && all_rings_length(b, depth) <= most &&
@@ -75,7 +75,7 @@ static bool can_read(struct comm *c)
 }
 
 /* Waits until all ranks have arrived, then switches to the new slots. */
-static void opening_join(struct shared *b, struct opening *o)
+static void opening_switch_slots(struct shared *b, struct opening *o)
 {
     if (atomic_fetch_add_explicit(&o->big->arrived, 1, memory_order_seq_cst) + 1 == o->ranks)
         shared_wake(b, SHARED_EVERYONE);
@@ -89,7 +89,7 @@ static void opening_join(struct shared *b, struct opening *o)
 
 static bool wait_memory_granted(struct shared *b, struct opening *o)
 {
-    shared_wait_until(b, is_opening_answered, o);
+    shared_wait_until(b, is_offset_published, o);
     return atomic_load_explicit(&o->big->at, memory_order_acquire) != NONE;
 }
 
@@ -101,13 +101,13 @@ bool shared_open_big(struct shared *b)
     if (b->no_big)
         return false;
     if (b->comm->rank == 0)
-        opening_answer(b, o.big, SHARED_DEPTH_FEW, SHARED_AREA_MAX);
+        opening_publish_offset(b, o.big, SHARED_DEPTH_FEW, SHARED_AREA_MAX);
     b->no_big = !wait_memory_granted(b, &o);
     if (b->no_big)
         return false;
     if (can_read(b->comm))
         atomic_fetch_add_explicit(&b->head->readers, 1, memory_order_relaxed);
-    opening_join(b, &o);
+    opening_switch_slots(b, &o);
     b->reads = atomic_load_explicit(&b->head->readers, memory_order_relaxed) == o.ranks;
     return true;
 }
@@ -136,12 +136,12 @@ void shared_open_many(struct shared *b)
         return;
     if (b->comm->rank == 0) {
         const uint32_t depth = opening_count_slots(b);
-        opening_answer(b, o.big, depth > SHARED_DEPTH_FEW ? depth : 0, SHARED_AREA_DEEP);
+        opening_publish_offset(b, o.big, depth > SHARED_DEPTH_FEW ? depth : 0, SHARED_AREA_DEEP);
     }
     if (!wait_memory_granted(b, &o))
         return;
     opening_prepare_slots(b, &o);
-    opening_join(b, &o);
+    opening_switch_slots(b, &o);
     if (b->comm->rank == 0)
         free_rings(b, &b->head->few);
 }

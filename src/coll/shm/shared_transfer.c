@@ -271,7 +271,7 @@ static void read_side(struct transfer *t, uint64_t last)
     if (waited && !shared_wait(b, first_source, first)) {
         b->step = last;
         if (t->target)
-            split_copy_refuse(b, first);
+            split_copy_cancel(b, first);
         shared_report_step(b, last);
         return;
     } else if (!waited) /* the writer is ahead: prefetch its next flag */
@@ -292,7 +292,7 @@ static void read_side(struct transfer *t, uint64_t last)
     }
     b->step = last;
     if (unlikely(b->mismatched_rank) && t->target)
-        split_copy_refuse(b, first);
+        split_copy_cancel(b, first);
     transfer_step_done(t, last);
     if (b->mismatched_rank)
         return;

@@ -66,7 +66,7 @@ static inline bool slots_must_report(uint64_t reported, uint64_t step, uint64_t 
 }
 
 /* Returns the step that a rank must report before it waits for readers, which may wait for this report. */
-static inline uint64_t slots_before_waiting(uint64_t reported, uint64_t step)
+static inline uint64_t slots_step_to_report(uint64_t reported, uint64_t step)
 {
     return reported + 1 < step ? step - 1 : reported;
 }

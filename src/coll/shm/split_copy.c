@@ -144,7 +144,7 @@ int split_copy_read(struct shared *b, int r, uint64_t from, char *to, size_t byt
     return rc;
 }
 
-void split_copy_refuse(struct shared *b, uint64_t step)
+void split_copy_cancel(struct shared *b, uint64_t step)
 {
     shared_accept(b, 0);
     atomic_thread_fence(memory_order_seq_cst);

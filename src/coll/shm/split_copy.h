@@ -44,6 +44,6 @@ void split_copy_accept(struct shared *b, uint64_t step, void *to, const void *mi
 int split_copy_read(struct shared *b, int r, uint64_t from, char *to, size_t bytes, split_copy_part *use,
                     void *arg);
 /* Called by the reader if a rank is in a different call: cancels the copies. No rank writes afterwards. */
-void split_copy_refuse(struct shared *b, uint64_t step);
+void split_copy_cancel(struct shared *b, uint64_t step);
 
 #endif

@@ -158,7 +158,7 @@ static void flag_read_progress(struct shared *b, int reader)
 static void wait_for_readers(struct wait *w, bool (*ready)(void *))
 {
     struct shared *b = w->b;
-    const uint64_t must = slots_before_waiting(b->reported, b->step);
+    const uint64_t must = slots_step_to_report(b->reported, b->step);
     if (must != b->reported)
         shared_report_step(b, must);
     atomic_fetch_add_explicit(&b->head->waiting, 1, memory_order_seq_cst);
@@ -185,7 +185,7 @@ static bool has_accepted_or_reported(void *arg)
 bool shared_wait_accepted(struct shared *b, int reader, uint64_t step)
 {
     struct wait w = {.b = b, .step = step, .next = reader};
-    /* Orders the post before the load of `accept`; pairs with the fence in split_copy_refuse(). */
+    /* Orders the post before the load of `accept`; pairs with the fence in split_copy_cancel(). */
     atomic_thread_fence(memory_order_seq_cst);
     if (!has_accepted_or_reported(&w))
         wait_for_readers(&w, has_accepted_or_reported);
@@ -250,7 +250,7 @@ static inline void prefetch_next_flag(const struct shared *b, uint64_t step)
 }
 
 /* Predicts that the next call is a barrier: the current and the previous call are barriers. */
-static inline bool is_next_barrier(const struct shared *b)
+static inline bool is_barrier_repeated(const struct shared *b)
 {
     return b->what == b->before && shared_is_barrier(b->what);
 }
@@ -261,7 +261,7 @@ static inline bool is_next_barrier(const struct shared *b)
  * the other rank is about to write. If the next call is a barrier, leaving early is faster. */
 static inline void order_post_and_poll(const struct shared *b)
 {
-    if (b->comm->size == 2 && is_next_barrier(b))
+    if (b->comm->size == 2 && is_barrier_repeated(b))
         net_fence_before_sleep_check(b->comm->proc->net);
     else
         atomic_thread_fence(memory_order_seq_cst);
@@ -273,7 +273,7 @@ static inline void order_post_and_poll(const struct shared *b)
 static inline void yield_after_last_arrival(const struct shared *b)
 {
     struct net *net = b->comm->proc->net;
-    if (net->oversubscribed && b->to_root && shared_is_barrier(b->what) && !is_next_barrier(b))
+    if (net->oversubscribed && b->to_root && shared_is_barrier(b->what) && !is_barrier_repeated(b))
         net_yield(net);
 }
 

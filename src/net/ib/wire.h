@@ -69,7 +69,7 @@ struct ib_ring_on {
     uint32_t slots, slot_size;
 };
 
-/* Query and answer about a write of which the receiver polls the last byte (enum net_fate). */
+/* Query and answer about a write of which the receiver polls the last byte (enum net_delivery_status). */
 struct ib_write_status {
     uint64_t number;
     uint64_t seen;
@@ -146,7 +146,7 @@ struct ib_hello {
     uint32_t rd_atomic;
     uint64_t bell; /* word in the sender's memory that the receiver sets before it sleeps */
     uint32_t bell_key;
-    uint32_t ready;       /* conn_ready() */
+    uint32_t ready;       /* conn_is_open() */
     uint32_t ring_by_imm; /* the peer must announce each frame in the sender's ring by an immediate */
     uint16_t expected; /* next sequence number that the sender expects; all messages before it have arrived */
     uint8_t rail;      /* rail of the sender's queue pairs */

@@ -24,7 +24,7 @@ void mcast_sender_open(struct mcast_sender *s, const struct mcast_rules *rules, 
         child[i] = (struct mcast_child){.limit = rules->window};
 }
 
-void mcast_sender_deliver(struct mcast_sender *s, uint32_t first)
+void mcast_sender_set_first_coroot(struct mcast_sender *s, uint32_t first)
 {
     s->acking = first;
 }

@@ -52,7 +52,7 @@ void mcast_sender_open(struct mcast_sender *s, const struct mcast_rules *rules, 
                        uint32_t children, uint64_t *sent);
 
 /* Children from index `first` on (co-roots) receive every packet over a connection. */
-void mcast_sender_deliver(struct mcast_sender *s, uint32_t first);
+void mcast_sender_set_first_coroot(struct mcast_sender *s, uint32_t first);
 /* True if a packet must be sent to such a child over its connection; *seq is its number. Call
  * mcast_sender_delivered when the connection has accepted the packet. */
 static inline bool mcast_sender_next_undelivered(const struct mcast_sender *s, uint32_t child, uint32_t *seq)

@@ -10,7 +10,7 @@ void mcast_stream_open(struct mcast_stream *s, const struct mcast_rules *rules)
     *s = (struct mcast_stream){.promised = rules->window, .due = MCAST_NEVER};
 }
 
-void mcast_stream_deliver(struct mcast_stream *s)
+void mcast_stream_set_delivered(struct mcast_stream *s)
 {
     s->delivered = true;
 }
@@ -80,10 +80,10 @@ enum mcast_verdict mcast_stream_classify_packet(struct mcast_stream *s, const st
 void mcast_stream_packet_taken(struct mcast_stream *s)
 {
     s->taken++;
-    mcast_stream_reopen(s);
+    mcast_stream_buffers_freed(s);
 }
 
-void mcast_stream_reopen(struct mcast_stream *s)
+void mcast_stream_buffers_freed(struct mcast_stream *s)
 {
     if (!s->delivered && !mcast_seq_is_before(s->next, s->promised))
         s->owe = true;

@@ -38,7 +38,7 @@ struct mcast_arrival {
 
 void mcast_stream_open(struct mcast_stream *s, const struct mcast_rules *rules);
 /* For co-roots: every packet also arrives over a connection. */
-void mcast_stream_deliver(struct mcast_stream *s);
+void mcast_stream_set_delivered(struct mcast_stream *s);
 /* Decides what to do with a packet. `skew`: index of this member among those that acknowledge to the same
  * parent. Afterwards a co-root may forward all packets before `next`. */
 enum mcast_verdict mcast_stream_classify_packet(struct mcast_stream *s, const struct mcast_rules *rules,
@@ -51,8 +51,8 @@ static inline bool mcast_stream_has_packet(const struct mcast_stream *s)
 }
 void mcast_stream_packet_taken(struct mcast_stream *s);
 /* Called when buffers are free again: acknowledges at once if the last acknowledgement reported no room. */
-void mcast_stream_reopen(struct mcast_stream *s);
-/* Like mcast_stream_reopen, for a stream that is delivered over a connection; `relay` as in struct
+void mcast_stream_buffers_freed(struct mcast_stream *s);
+/* Like mcast_stream_buffers_freed, for a stream that is delivered over a connection; `relay` as in struct
  * mcast_arrival. Must be called when a packet was taken or has left the co-root's window. */
 void mcast_stream_offer_window(struct mcast_stream *s, const struct mcast_rules *rules, uint32_t relay);
 /* Called when the sender has requested an acknowledgement without data. */

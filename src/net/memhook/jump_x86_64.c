@@ -8,14 +8,14 @@
 
 static const uint8_t endbr64[4] = {0xf3, 0x0f, 0x1e, 0xfa};
 
-static size_t jump_padding_length(const uint8_t *code)
+static size_t jump_landing_pad_length(const uint8_t *code)
 {
     return memcmp(code, endbr64, 4) == 0 ? 4 : 0;
 }
 
 static struct jump make_jump_to_island(const uint8_t *code, uintptr_t entry, uintptr_t island)
 {
-    struct jump j = {.bytes = {0xe9}, .skip = jump_padding_length(code), .length = 5};
+    struct jump j = {.bytes = {0xe9}, .skip = jump_landing_pad_length(code), .length = 5};
     int32_t distance = (int32_t)(int64_t)(island - (entry + j.skip + 5));
     memcpy(j.bytes + 1, &distance, 4);
     return j;
@@ -40,7 +40,7 @@ static int64_t jump_read_rel32(const uint8_t *at)
 /* Recognises jmp rel32; jmp *rel32(%rip); movabs $x, %reg and jmp *%reg, also for r8 to r15. */
 static uintptr_t jump_find_target(const uint8_t *code, uintptr_t entry)
 {
-    size_t at = jump_padding_length(code);
+    size_t at = jump_landing_pad_length(code);
     const uint8_t *c = code + at;
     uint64_t value = 0;
     if (c[0] == 0xe9)

@@ -42,7 +42,7 @@ static int read_unload_count(struct dl_phdr_info *info, size_t size, void *arg)
     return 1;
 }
 
-uint64_t library_unloads(void)
+uint64_t library_count_unloads(void)
 {
     uint64_t n = 0;
     dl_iterate_phdr(read_unload_count, &n);

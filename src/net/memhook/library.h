@@ -13,7 +13,7 @@
 bool library_holds(uintptr_t start, size_t length);
 
 /* The number of libraries unloaded so far in this process. */
-uint64_t library_unloads(void);
+uint64_t library_count_unloads(void);
 
 /* Returns the name of a tool (sanitizer, valgrind) that manages the memory of this process, or NULL. */
 const char *library_find_tool(void);

@@ -114,7 +114,7 @@ enum filter_verdict filter_failed(struct filter *f, uint32_t ticket)
     return filter_current_verdict(f);
 }
 
-enum filter_verdict filter_rail(struct filter *f, unsigned rail, bool up)
+enum filter_verdict filter_set_rail_up(struct filter *f, unsigned rail, bool up)
 {
     f->up = up ? f->up | rail_bit(rail) : f->up & ~rail_bit(rail);
     for (unsigned i = 0; up && i < f->count; i++)

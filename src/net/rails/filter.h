@@ -64,6 +64,6 @@ enum filter_verdict filter_failed(struct filter *f, uint32_t ticket);
 
 /* Called when a rail came up or went down. Attempts on a rail that went down remain under way until they
  * complete or fail. */
-enum filter_verdict filter_rail(struct filter *f, unsigned rail, bool up);
+enum filter_verdict filter_set_rail_up(struct filter *f, unsigned rail, bool up);
 
 #endif

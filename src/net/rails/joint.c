@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/rails/joint.h"
 
-static unsigned joint_make_number(struct joint *j)
+static unsigned joint_create_if_wanted(struct joint *j)
 {
     if (j->state != JOINT_APART || !j->wanted || j->unsettled)
         return 0;
@@ -19,7 +19,7 @@ static unsigned continue_handshake(struct joint *j, const struct joint_said *sai
         j->unsettled = false;
         actions |= JOINT_DO_SETTLE;
     }
-    actions |= joint_make_number(j);
+    actions |= joint_create_if_wanted(j);
     if (j->state == JOINT_MADE && said->made) {
         j->state = JOINT_READY;
         actions |= JOINT_DO_CONNECT | JOINT_DO_SAY;
@@ -60,5 +60,5 @@ unsigned joint_separate(struct joint *j)
 unsigned joint_set_wanted(struct joint *j, bool wanted)
 {
     j->wanted = wanted;
-    return wanted ? joint_make_number(j) : joint_separate(j);
+    return wanted ? joint_create_if_wanted(j) : joint_separate(j);
 }

@@ -34,14 +34,14 @@ void mux_set_rail_up(struct mux *m, unsigned rail, bool up)
     m->due[rail] = 0; /* a rail that comes up again does not catch up with missed messages */
 }
 
-static unsigned mux_bound_pair(const struct mux *m)
+static unsigned mux_choose_bound_rail(const struct mux *m)
 {
     return rail_set_contains(m->up, m->last) ? m->last : rail_after(m->up, m->last);
 }
 
 /* Returns the rail that is furthest behind its share. Each time every rail gains its weight and the chosen
  * one pays the sum, so the balances add up to 0, and messages are spread evenly. */
-static unsigned choose_most_overdue(struct mux *m)
+static unsigned choose_rail_by_weight(struct mux *m)
 {
     unsigned best = RAIL_NONE;
     int64_t sum = 0;
@@ -68,7 +68,7 @@ static unsigned choose_rail_with_room(const struct mux *m)
     return rail_after(room, m->last);
 }
 
-static unsigned choose_same_rail_again(struct mux *m)
+static unsigned choose_rail_by_window(struct mux *m)
 {
     if (m->left > 0 && rail_set_contains(m->up, m->last)) {
         m->left--;
@@ -82,11 +82,11 @@ static unsigned mux_choose(struct mux *m)
 {
     switch (m->policy) {
     case MUX_BINDING:
-        return mux_bound_pair(m);
+        return mux_choose_bound_rail(m);
     case MUX_WEIGHTS:
-        return choose_most_overdue(m);
+        return choose_rail_by_weight(m);
     case MUX_WINDOW:
-        return choose_same_rail_again(m);
+        return choose_rail_by_window(m);
     case MUX_ROOM:
         return choose_rail_with_room(m);
     default:
@@ -109,7 +109,7 @@ unsigned mux_next(struct mux *m, uint64_t bytes)
     return rail;
 }
 
-void mux_done(struct mux *m, unsigned rail, uint64_t bytes)
+void mux_report_completed(struct mux *m, unsigned rail, uint64_t bytes)
 {
     m->outstanding[rail] -= MIN(bytes, m->outstanding[rail]);
 }

@@ -49,9 +49,9 @@ void mux_set_short_limit(struct mux *m, uint64_t shorter);
 unsigned mux_next(struct mux *m, uint64_t bytes);
 
 /* Must be called when a message on the rail has completed, or cannot complete any more. */
-void mux_done(struct mux *m, unsigned rail, uint64_t bytes);
+void mux_report_completed(struct mux *m, unsigned rail, uint64_t bytes);
 
-/* Must be called when a rail came up or went down. Its outstanding messages still need mux_done. */
+/* Must be called when a rail came up or went down. Its outstanding messages still need mux_report_completed. */
 void mux_set_rail_up(struct mux *m, unsigned rail, bool up);
 
 #endif

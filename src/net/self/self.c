@@ -92,7 +92,7 @@ static void self_commit(struct peer *peer, const struct frame_header *header, si
     f->len = len;
     list_append(&s->frames, &f->link);
     s->base.idle = false;
-    net_ring_self(s->base.net); /* another thread may wait for this frame */
+    net_ring_own_doorbell(s->base.net); /* another thread may wait for this frame */
 }
 
 static int self_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, const void *payload,

@@ -115,7 +115,7 @@ static int send_descriptor_to_all(const struct boot *boot, int listener, int fd)
     return 0;
 }
 
-static int pass_fetch(struct boot *boot, int *fd)
+static int fdpass_fetch_descriptor(struct boot *boot, int *fd)
 {
     void *address;
     size_t len;
@@ -153,7 +153,8 @@ int fdpass_exchange(struct boot *boot, int *fd)
     int fence = boot_fence(boot);
     rc = rc ? rc : fence;
     if (rc == 0)
-        rc = boot->local_rank == 0 ? send_descriptor_to_all(boot, listener, *fd) : pass_fetch(boot, fd);
+        rc = boot->local_rank == 0 ? send_descriptor_to_all(boot, listener, *fd)
+                                   : fdpass_fetch_descriptor(boot, fd);
     if (listener >= 0)
         close(listener);
     return rc;

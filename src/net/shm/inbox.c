@@ -64,7 +64,7 @@ struct inbox {
     struct peer **peers; /* by place */
     int fd;
     uint64_t check;
-    bool naps;         /* see shm_recover */
+    bool naps;         /* see shm_skip_dead_slot */
     uint32_t departed; /* places in state PLACE_DEPARTED */
     struct process_ends ends;
     struct list gone;   /* struct inbox_watch: processes that had ended before they could be watched */
@@ -243,8 +243,8 @@ static int inbox_connect(struct transport *t, struct peer *peer)
                                     .pid = card->pid,
                                     .fence = true};
     peer->endpoint = &ep->shm;
-    shm_caps(&peer->caps,
-             shm_cma_is_enabled() && cma_test_read(card->pid, card->probe_address, card->probe_value));
+    shm_fill_caps(&peer->caps,
+                  shm_cma_is_enabled() && cma_test_read(card->pid, card->probe_address, card->probe_value));
     peer->caps.frame_max = MIN(peer->caps.frame_max, (size_t)INBOX_LINES * CACHE_LINE / 4);
     return 0;
 }
@@ -340,7 +340,7 @@ struct inbox_watch *inbox_watch_process(struct transport *t, const struct net_ca
             error)) { /* the process has ended since it sent its card; the next poll reports this */
         w->has_ended = true;
         list_append(&in->gone, &w->end.link);
-        process_ends_have_news(&in->ends);
+        process_ends_set_pending(&in->ends);
         return w;
     }
     free(w);
@@ -406,10 +406,10 @@ static bool inbox_sender_is_dead(void *arg, uint32_t sender)
 }
 
 /* Skips the slot of a sender that died or was disconnected before it published its frame. */
-static int inbox_recover(struct inbox *in)
+static int inbox_skip_dead_slot(struct inbox *in)
 {
     const int skipped =
-        shm_recover(in->base.net, &in->receiver, RING_SENDERS, inbox_sender_is_dead, in, &in->naps);
+        shm_skip_dead_slot(in->base.net, &in->receiver, RING_SENDERS, inbox_sender_is_dead, in, &in->naps);
     free_departed_places(in);
     return skipped;
 }
@@ -433,7 +433,7 @@ static int inbox_poll(struct transport *t)
     if (events == 0) {
         ring_return_when_idle(&in->receiver);
         if (unlikely(t->net->ndead != 0 || in->departed != 0))
-            events = inbox_recover(in);
+            events = inbox_skip_dead_slot(in);
         if (unlikely(process_ends_is_pending(&in->ends)))
             events += inbox_report_ended(in);
     }

@@ -43,7 +43,7 @@ void process_ends_remove(struct process_ends *e, struct process_end *p);
 struct process_end *process_ends_pop(struct process_ends *e);
 
 /* Called if the caller has detected an end itself. */
-static inline void process_ends_have_news(struct process_ends *e)
+static inline void process_ends_set_pending(struct process_ends *e)
 {
     atomic_store_explicit(&e->news, true, memory_order_relaxed);
 }

@@ -168,7 +168,7 @@ bool shm_cma_is_enabled(void)
     return use_cma.value != 0;
 }
 
-void shm_caps(struct transport_caps *caps, bool cma)
+void shm_fill_caps(struct transport_caps *caps, bool cma)
 {
     *caps = (struct transport_caps){.frame_max = (size_t)MIN(frame_size.value, ring_size.value / 4),
                                     .inline_max = RING_INLINE_MAX,
@@ -196,7 +196,7 @@ static int shm_connect(struct transport *t, struct peer *peer)
         .fence = it->fence || !s->membarrier || t->net->oversubscribed};
     bool cma = use_cma.value && cma_test_read(it->pid, it->probe_address, it->probe_value);
     peer->endpoint = ep;
-    shm_caps(&peer->caps, cma);
+    shm_fill_caps(&peer->caps, cma);
     s->peers[s->local_rank_of[peer->rank]] = peer;
     return 0;
 }
@@ -339,8 +339,8 @@ static struct peer *find_sender_peer(struct shm *s, uint32_t sender)
     return peer;
 }
 
-int shm_recover(struct net *net, struct ring_receiver *r, uint32_t senders,
-                bool (*shm_sender_is_dead)(void *arg, uint32_t sender), void *arg, bool *naps)
+int shm_skip_dead_slot(struct net *net, struct ring_receiver *r, uint32_t senders,
+                       bool (*shm_sender_is_dead)(void *arg, uint32_t sender), void *arg, bool *naps)
 {
     const enum ring_block block = ring_blocked_reason(r, senders, shm_sender_is_dead, arg);
     const bool unsure = block == RING_OWNER_UNSURE;
@@ -382,7 +382,7 @@ static int shm_poll(struct transport *t)
     if (events == 0) {
         ring_return_when_idle(&s->receiver);
         if (unlikely(net->ndead != 0))
-            events = shm_recover(net, &s->receiver, s->nlocal, shm_sender_is_dead, s, &s->naps);
+            events = shm_skip_dead_slot(net, &s->receiver, s->nlocal, shm_sender_is_dead, s, &s->naps);
     }
     return events;
 }

@@ -27,14 +27,14 @@ struct shm {
     uint32_t nlocal, local_rank;
     uint64_t probe; /* peers test cross-memory reads with this word */
     bool membarrier;
-    bool naps; /* the process sleeps only for short times; see shm_recover */
+    bool naps; /* the process sleeps only for short times; see shm_skip_dead_slot */
 };
 
 /* Called after a death: skips the next slot if its sender died before it published its frame; returns the
  * number of slots skipped (0 or 1). While the owner of the slot is uncertain, the process sleeps only for
  * short times (*naps, net->unrung). Used by shm.c and inbox.c. */
-int shm_recover(struct net *net, struct ring_receiver *r, uint32_t senders,
-                bool (*is_dead)(void *arg, uint32_t sender), void *arg, bool *naps);
+int shm_skip_dead_slot(struct net *net, struct ring_receiver *r, uint32_t senders,
+                       bool (*is_dead)(void *arg, uint32_t sender), void *arg, bool *naps);
 
 /* Watches a guest on this machine: its end is reported to net_lost_process_ended, unless it has finished MPI
  * before. NULL: it cannot be watched, and the user was warned. Used by guest.c. */
@@ -47,7 +47,7 @@ bool inbox_watch_is_gone(const struct inbox_watch *w, const struct net_card *car
 
 /* Shared with inbox.c, where peer->endpoint also begins with a struct shm_endpoint. */
 bool shm_cma_is_enabled(void);
-void shm_caps(struct transport_caps *caps, bool cma);
+void shm_fill_caps(struct transport_caps *caps, bool cma);
 int shm_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, const void *payload, size_t len);
 int shm_reserve(struct peer *peer, size_t len, void **payload);
 void shm_commit(struct peer *peer, const struct frame_header *header, size_t len);

@@ -56,7 +56,7 @@ static void expect_sum(int to, int n, int call)
     }
 }
 
-static void run_moving_call(int kind, int root, int n, int call)
+static void run_data_movement_call(int kind, int root, int n, int call)
 {
     const int me = mpitest_rank, size = mpitest_size;
     const MPI_Comm w = MPI_COMM_WORLD;
@@ -97,7 +97,7 @@ static void run_moving_call(int kind, int root, int n, int call)
     }
 }
 
-static void run_reducing_call(int kind, int root, int n, int call)
+static void run_reduction_call(int kind, int root, int n, int call)
 {
     const MPI_Comm w = MPI_COMM_WORLD;
     for (int r = 0; r < (kind == REDUCE_SCATTER ? mpitest_size : 1); r++)
@@ -126,9 +126,9 @@ int main(int argc, char **argv)
             usleep(500); /* one rank is late, so that the others can run ahead */
         for (int i = 0; i < calls; i++, call++) {
             if (kind == REDUCE || kind == ALLREDUCE || kind == REDUCE_SCATTER)
-                run_reducing_call(kind, root, n, call);
+                run_reduction_call(kind, root, n, call);
             else
-                run_moving_call(kind, root, n, call);
+                run_data_movement_call(kind, root, n, call);
         }
     }
     free(in);

@@ -68,7 +68,7 @@ static int count_wrong_sums(const int32_t *got, int n, int round)
 }
 
 /* A reduction function that does not commute: the left operand is multiplied by 3. */
-static void leaning_operator(void *in, void *inout, int *len, MPI_Datatype *type)
+static void noncommutative_operator(void *in, void *inout, int *len, MPI_Datatype *type)
 {
     int32_t *a = in, *b = inout;
     (void)type;
@@ -76,7 +76,7 @@ static void leaning_operator(void *in, void *inout, int *len, MPI_Datatype *type
         b[i] = (int32_t)(3u * (uint32_t)a[i] + (uint32_t)b[i]);
 }
 
-static int32_t expected_leaning(int i, int round)
+static int32_t expected_noncommutative_result(int i, int round)
 {
     uint32_t all = (uint32_t)element_value(mpitest_size - 1, i, round);
     for (int r = mpitest_size - 2; r >= 0; r--)
@@ -98,7 +98,7 @@ static void test_reductions(int32_t *in, int32_t *out, int root, int n, int roun
         fill_input(in, me, n, round);
         MPI_Reduce(in, out, n, MPI_INT32_T, leans, root, MPI_COMM_WORLD);
         for (int i = 0; i < n && me == root; i++)
-            wrong += out[i] != expected_leaning(i, round);
+            wrong += out[i] != expected_noncommutative_result(i, round);
         EXPECT_EQ(wrong, 0);
     }
 }
@@ -186,7 +186,7 @@ int main(int argc, char **argv)
     static const int sizes[] = {8191, 8192, 8193, 12345, 65536, INTS_MAX};
     MPI_Op leans;
     mpitest_begin(&argc, &argv);
-    MPI_Op_create(leaning_operator, 0, &leans);
+    MPI_Op_create(noncommutative_operator, 0, &leans);
     int32_t *in = malloc(INTS_MAX * sizeof(*in)),
             *out = malloc(INTS_MAX * sizeof(*out) * (size_t)(mpitest_size + 2));
     for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)

@@ -7,7 +7,7 @@
 
 #include "layout.h"
 
-struct moving_test {
+struct data_movement_test {
     MPI_Comm comm;
     int rank, size;
     const struct layout *s, *r;
@@ -26,7 +26,7 @@ static long count_elements(const struct layout *l, long ints)
                     (m)->size, what, (m)->ints, (m)->s->name, (m)->r->name, root);                       \
     } while (0)
 
-static void test_bcast(const struct moving_test *m, int root)
+static void test_bcast(const struct data_movement_test *m, int root)
 {
     const struct layout *l = m->rank == root ? m->s : m->r;
     long n = count_elements(l, m->ints);
@@ -40,7 +40,7 @@ static void test_bcast(const struct moving_test *m, int root)
     space_free(&want);
 }
 
-static void test_gather(const struct moving_test *m, int root, int in_place)
+static void test_gather(const struct data_movement_test *m, int root, int in_place)
 {
     long ns = count_elements(m->s, m->ints), nr = count_elements(m->r, m->ints);
     struct space send = space_alloc(m->s, ns), got = space_alloc(m->r, nr * m->size),
@@ -60,7 +60,7 @@ static void test_gather(const struct moving_test *m, int root, int in_place)
     space_free(&want);
 }
 
-static void test_scatter(const struct moving_test *m, int root, int in_place)
+static void test_scatter(const struct data_movement_test *m, int root, int in_place)
 {
     long ns = count_elements(m->s, m->ints), nr = count_elements(m->r, m->ints);
     struct space send = space_alloc(m->s, ns * m->size), got = space_alloc(m->r, nr),
@@ -78,7 +78,7 @@ static void test_scatter(const struct moving_test *m, int root, int in_place)
     space_free(&want);
 }
 
-static void test_allgather(const struct moving_test *m, int in_place)
+static void test_allgather(const struct data_movement_test *m, int in_place)
 {
     long ns = count_elements(m->s, m->ints), nr = count_elements(m->r, m->ints);
     struct space send = space_alloc(m->s, ns), got = space_alloc(m->r, nr * m->size),
@@ -96,7 +96,7 @@ static void test_allgather(const struct moving_test *m, int in_place)
     space_free(&want);
 }
 
-static void test_alltoall(const struct moving_test *m, int in_place)
+static void test_alltoall(const struct data_movement_test *m, int in_place)
 {
     long ns = count_elements(m->s, m->ints), nr = count_elements(m->r, m->ints);
     struct space send = space_alloc(m->s, ns * m->size), got = space_alloc(m->r, nr * m->size),
@@ -117,17 +117,17 @@ static void test_alltoall(const struct moving_test *m, int in_place)
 
 /* The length in ints of the block from rank a to rank b: lengths differ, and some are 0. Symmetric in the
  * ranks, as in-place calls require. */
-static long ragged_length(const struct moving_test *m, int a, int b)
+static long ragged_length(const struct data_movement_test *m, int a, int b)
 {
     return (a + b) % 3 == 0 ? 0 : m->ints * (1 + (a + b) % 2);
 }
 
-static long ragged_displacement(const struct moving_test *m, const struct layout *l, int i)
+static long ragged_displacement(const struct data_movement_test *m, const struct layout *l, int i)
 {
     return (long)(m->size - 1 - i) * (count_elements(l, 2 * m->ints) + 1);
 }
 
-static void test_gatherv(const struct moving_test *m, int root, int in_place)
+static void test_gatherv(const struct data_movement_test *m, int root, int in_place)
 {
     long mine = ragged_length(m, m->rank, 0);
     int counts[64], displs[64];
@@ -152,7 +152,7 @@ static void test_gatherv(const struct moving_test *m, int root, int in_place)
     space_free(&want);
 }
 
-static void test_scatterv(const struct moving_test *m, int root, int in_place)
+static void test_scatterv(const struct data_movement_test *m, int root, int in_place)
 {
     long mine = ragged_length(m, m->rank, 0);
     int counts[64], displs[64];
@@ -175,7 +175,7 @@ static void test_scatterv(const struct moving_test *m, int root, int in_place)
     space_free(&want);
 }
 
-static void test_allgatherv(const struct moving_test *m, int in_place)
+static void test_allgatherv(const struct data_movement_test *m, int in_place)
 {
     long mine = ragged_length(m, m->rank, 0);
     int counts[64], displs[64];
@@ -198,7 +198,7 @@ static void test_allgatherv(const struct moving_test *m, int in_place)
     space_free(&want);
 }
 
-static void test_alltoallv(const struct moving_test *m, int in_place, int wide)
+static void test_alltoallv(const struct data_movement_test *m, int in_place, int wide)
 {
     int scounts[64], rcounts[64], sdispls[64], rdispls[64];
     MPI_Datatype stypes[64], rtypes[64];
@@ -234,9 +234,9 @@ static void test_alltoallv(const struct moving_test *m, int in_place, int wide)
     space_free(&want);
 }
 
-static void test_all_moving(MPI_Comm comm, const struct layout *s, const struct layout *r, long ints)
+static void test_all_data_movement(MPI_Comm comm, const struct layout *s, const struct layout *r, long ints)
 {
-    struct moving_test m = {.comm = comm, .s = s, .r = r, .ints = ints};
+    struct data_movement_test m = {.comm = comm, .s = s, .r = r, .ints = ints};
     MPI_Comm_rank(comm, &m.rank);
     MPI_Comm_size(comm, &m.size);
     for (int root = 0; root < m.size; root++) {

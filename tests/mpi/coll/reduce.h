@@ -37,7 +37,7 @@ static void affine_apply(void *in, void *inout, int *n, MPI_Datatype *type)
 
 enum { OP_SUM, OP_AFFINE };
 
-struct reducing_test {
+struct reduction_test {
     MPI_Comm comm;
     int rank, size;
     int what;
@@ -48,7 +48,7 @@ struct reducing_test {
 };
 
 /* Computes the reduction of element i over ranks first .. last - 1. */
-static void reduce_serially(const struct reducing_test *r, int first, int last, long i, void *out)
+static void reduce_serially(const struct reduction_test *r, int first, int last, long i, void *out)
 {
     if (r->what == OP_SUM) {
         double v = 0;
@@ -63,7 +63,7 @@ static void reduce_serially(const struct reducing_test *r, int first, int last, 
     memcpy(out, &v, sizeof(v));
 }
 
-static int element_is_equal(const struct reducing_test *r, const void *a, const void *b)
+static int element_is_equal(const struct reduction_test *r, const void *a, const void *b)
 {
     if (r->what == OP_SUM)
         return memcmp(a, b, sizeof(double)) == 0;
@@ -71,7 +71,7 @@ static int element_is_equal(const struct reducing_test *r, const void *a, const 
     return x->a == y->a && x->b == y->b;
 }
 
-static char *make_contribution(const struct reducing_test *r, long n, int rank)
+static char *make_contribution(const struct reduction_test *r, long n, int rank)
 {
     char *v = calloc((size_t)n + 1, r->bytes);
     for (long i = 0; i < n; i++)
@@ -79,7 +79,7 @@ static char *make_contribution(const struct reducing_test *r, long n, int rank)
     return v;
 }
 
-static void expect_reduced(const struct reducing_test *r, const char *what, const char *got, long first_item,
+static void expect_reduced(const struct reduction_test *r, const char *what, const char *got, long first_item,
                            long n, int first, int last)
 {
     for (long i = 0; i < n; i++) {
@@ -94,7 +94,7 @@ static void expect_reduced(const struct reducing_test *r, const char *what, cons
     }
 }
 
-static void test_rooted(const struct reducing_test *r, int root, int in_place)
+static void test_rooted(const struct reduction_test *r, int root, int in_place)
 {
     char *send = make_contribution(r, r->n, r->rank), *recv = calloc((size_t)r->n + 1, r->bytes);
     int here = in_place && r->rank == root;
@@ -107,7 +107,7 @@ static void test_rooted(const struct reducing_test *r, int root, int in_place)
     free(recv);
 }
 
-static void test_all(const struct reducing_test *r, int in_place)
+static void test_all(const struct reduction_test *r, int in_place)
 {
     char *send = make_contribution(r, r->n, r->rank), *recv = calloc((size_t)r->n + 1, r->bytes);
     for (int which = 0; which < 3; which++) {
@@ -131,7 +131,7 @@ static void test_all(const struct reducing_test *r, int in_place)
     free(recv);
 }
 
-static void test_scattered(const struct reducing_test *r, int in_place)
+static void test_scattered(const struct reduction_test *r, int in_place)
 {
     int counts[64];
     long total = 0, before = 0;
@@ -159,7 +159,7 @@ static void test_scattered(const struct reducing_test *r, int in_place)
     free(recv);
 }
 
-static void test_all_reducing(MPI_Comm comm, long n)
+static void test_all_reductions(MPI_Comm comm, long n)
 {
     MPI_Datatype pair, affine;
     MPI_Op compose;
@@ -169,7 +169,7 @@ static void test_all_reducing(MPI_Comm comm, long n)
     MPI_Type_free(&pair);
     MPI_Op_create(affine_apply, 0, &compose);
     for (int what = OP_SUM; what <= OP_AFFINE; what++) {
-        struct reducing_test r = {.comm = comm, .what = what, .n = n};
+        struct reduction_test r = {.comm = comm, .what = what, .n = n};
         r.type = what == OP_SUM ? MPI_DOUBLE : affine;
         r.op = what == OP_SUM ? MPI_SUM : compose;
         r.bytes = what == OP_SUM ? sizeof(double) : sizeof(struct affine);

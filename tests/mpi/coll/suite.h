@@ -11,14 +11,14 @@ static void run_all_collectives(MPI_Comm comm)
     static const long counts[] = {0, 1, 3, 17, 1000, 9001};
     for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
         MPI_Barrier(comm);
-        test_all_moving(comm, &layouts[PLAIN], &layouts[PLAIN], lengths[i]);
-        test_all_moving(comm, &layouts[PLAIN], &layouts[TRIPLE], lengths[i]);
-        test_all_moving(comm, &layouts[STRIDED], &layouts[PLAIN], lengths[i]);
-        test_all_moving(comm, &layouts[SHIFTED], &layouts[STRIDED], lengths[i]);
+        test_all_data_movement(comm, &layouts[PLAIN], &layouts[PLAIN], lengths[i]);
+        test_all_data_movement(comm, &layouts[PLAIN], &layouts[TRIPLE], lengths[i]);
+        test_all_data_movement(comm, &layouts[STRIDED], &layouts[PLAIN], lengths[i]);
+        test_all_data_movement(comm, &layouts[SHIFTED], &layouts[STRIDED], lengths[i]);
     }
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
         MPI_Barrier(comm);
-        test_all_reducing(comm, counts[i]);
+        test_all_reductions(comm, counts[i]);
     }
 }
 

@@ -111,11 +111,11 @@ static void complete_with_waitall(void)
         handle_completion(i, rc == MPI_SUCCESS ? MPI_SUCCESS : statuses[i].MPI_ERROR, &statuses[i]);
 }
 
-static void complete_any(int messages_to_come)
+static void complete_any(int count_remaining_messages)
 {
     MPI_Status status;
     int i = (int)wildcard_random_choice(RECEIVES), flag = 1, rc;
-    switch (messages_to_come > 2 * RECEIVES ? wildcard_random_choice(4) : 2) {
+    switch (count_remaining_messages > 2 * RECEIVES ? wildcard_random_choice(4) : 2) {
     case 0:
         complete_with_waitall();
         return;
@@ -134,7 +134,7 @@ static void complete_any(int messages_to_come)
 
 /* Returns the number of messages that living senders still have to send. With enough of them any single
  * receive can be waited for. */
-static int messages_to_come(void)
+static int count_remaining_messages(void)
 {
     int sum = 0;
     for (int source = 1; source < size; source++)
@@ -152,7 +152,7 @@ static void receive_all_messages(void)
         post_receive(i);
     while (nlast < size - 2 ||
            npending == 0) /* until all living senders have finished and one sender has died */
-        complete_any(messages_to_come());
+        complete_any(count_remaining_messages());
     for (int i = 0; i < RECEIVES; i++) {
         MPI_Status status;
         int cancelled;

@@ -58,7 +58,7 @@ static void exchange_messages(int round)
 
 /* Rank 5 is the first process of node 1 that receives from each process of node 0: it creates all targets
  * there. */
-static void make_creator(MPI_T_pvar_handle targets)
+static void create_all_targets(MPI_T_pvar_handle targets)
 {
     int x = 0;
     if (rank == victim) {
@@ -91,7 +91,7 @@ int main(int argc, char **argv)
             out[p][k] = malloc((size_t)sizes[k]);
             in[p][k] = malloc((size_t)sizes[k]);
         }
-    make_creator(targets);
+    create_all_targets(targets);
     if (rank == victim) {
         MPI_Recv(&x, 1, MPI_INT, 0, TAG_GO, now, MPI_STATUS_IGNORE);
         die();

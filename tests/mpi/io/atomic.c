@@ -8,7 +8,7 @@
 #define WORDS  3000
 #define ROUNDS 15
 
-static void check_whole(const int *words)
+static void expect_equal_words(const int *words)
 {
     for (int i = 1; i < WORDS; i++) {
         EXPECT_EQ(words[i], words[0]);
@@ -43,7 +43,7 @@ int main(int argc, char **argv)
             EXPECT_EQ(MPI_File_write_at(f, 0, words, WORDS, MPI_INT, &status), 0);
         EXPECT_EQ(MPI_File_read_at(f, 0, words, WORDS, MPI_INT, &status), 0);
         EXPECT_EQ(count_of(&status, MPI_INT), WORDS);
-        check_whole(words);
+        expect_equal_words(words);
     }
     MPI_Type_free(&every_other);
     MPI_File_close(&f);

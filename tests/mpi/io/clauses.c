@@ -73,7 +73,7 @@ static void check_split(MPI_File f)
 }
 
 /* MPI_SEEK_END is the first etype that begins after the last byte of the file. */
-static void check_end(MPI_File f)
+static void check_seek_end(MPI_File f)
 {
     static const struct {
         int size, end;
@@ -104,7 +104,7 @@ static void check_end(MPI_File f)
 }
 
 /* A view without data: no access transfers data, and no offset corresponds to a byte of the file. */
-static void check_empty(MPI_File f)
+static void check_view_without_data(MPI_File f)
 {
     MPI_Datatype none;
     MPI_Offset at = -1;
@@ -140,7 +140,7 @@ static void check_memory_after_end(MPI_File f, const int *wanted, int n)
 }
 
 /* Odd ranks access no data; the last rank's read extends beyond the end. `choice`: collective buffering. */
-static void check_idle(const char *choice)
+static void check_ranks_without_data(const char *choice)
 {
     MPI_Info info;
     MPI_Datatype piece, type;
@@ -272,7 +272,7 @@ static void check_pipe(void)
 }
 
 /* Checks that MPI_File_close accepts a file that was deleted before. */
-static void check_deleted(const char *name)
+static void check_close_after_deletion(const char *name)
 {
     MPI_File f;
     EXPECT_EQ(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE,
@@ -291,14 +291,14 @@ int main(int argc, char **argv)
     check_sequential(name);
     MPI_File f = iotest_open(MPI_COMM_WORLD, MPI_INFO_NULL);
     check_split(f);
-    check_end(f);
-    check_empty(f);
+    check_seek_end(f);
+    check_view_without_data(f);
     check_large_offsets(f);
     MPI_File_close(&f);
     check_pipe();
-    check_idle("enable");
-    check_idle("disable");
+    check_ranks_without_data("enable");
+    check_ranks_without_data("disable");
     check_hints(name);
-    check_deleted(name);
+    check_close_after_deletion(name);
     return iotest_end();
 }

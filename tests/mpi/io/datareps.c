@@ -120,7 +120,7 @@ static int failing_fn(void *user, MPI_Datatype type, int count, void *file, MPI_
     return 17;
 }
 
-static void check_user(MPI_File f)
+static void check_user_representation(MPI_File f)
 {
     static int extra = 40;
     int out[3] = {1, 2, 3}, in[5] = {0, 0, 0, 0, 0};
@@ -219,7 +219,7 @@ static int extent_huge_fn(MPI_Datatype type, MPI_Aint *extent, void *extra)
 }
 
 /* Four integers of 2^61 bytes each have 2^63 bytes: no size that a count can have. */
-static void check_user_huge(MPI_File f)
+static void check_user_extent_overflow(MPI_File f)
 {
     int buf[8] = {0};
     MPI_Datatype four;
@@ -262,7 +262,7 @@ static void check_external_end(MPI_File f)
 }
 
 /* Without conversion functions data is stored as in memory; invalid sizes are errors. */
-static void check_user_none(MPI_File f)
+static void check_user_without_conversion(MPI_File f)
 {
     int out[3] = {5, 6, 7}, in[3] = {0, 0, 0};
     MPI_Status status;
@@ -323,10 +323,10 @@ int main(int argc, char **argv)
     MPI_File f = iotest_open(MPI_COMM_WORLD, MPI_INFO_NULL);
     check_external(f);
     check_scaled(f);
-    check_user(f);
+    check_user_representation(f);
     check_user_items(f);
-    check_user_none(f);
-    check_user_huge(f);
+    check_user_without_conversion(f);
+    check_user_extent_overflow(f);
     check_external_end(f);
     check_user_large(f);
     check_views(f);

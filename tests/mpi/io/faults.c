@@ -109,7 +109,7 @@ static void fill_words(void)
 }
 
 /* Short writes and reads: the library repeats the call for the remaining bytes. */
-static void check_short(const char *cb)
+static void check_short_transfers(const char *cb)
 {
     MPI_Status status;
     MPI_File f = open_interleaved(cb);
@@ -206,7 +206,7 @@ static void check_late_errors(void)
 }
 
 /* With a limit on file sizes the part below the limit is written, and the rest is an error. */
-static void check_limit(void)
+static void check_file_size_limit(void)
 {
     struct rlimit was, limit;
     MPI_Status status;
@@ -230,7 +230,7 @@ static void check_limit(void)
 
 /* A file that another process deletes remains usable while it is open; the next open reports that the file
  * does not exist. */
-static void check_vanished(const char *name)
+static void check_file_deleted_while_open(const char *name)
 {
     MPI_File f = open_interleaved("enable");
     fill_words();
@@ -248,7 +248,7 @@ int main(int argc, char **argv)
     static const char *const cb[] = {"enable", "disable"};
     const char *name = iotest_begin(&argc, &argv);
     for (int i = 0; i < 2; i++) {
-        check_short(cb[i]);
+        check_short_transfers(cb[i]);
         check_collective(cb[i], EIO, MPI_ERR_IO);
         check_collective(cb[i], ENOSPC, MPI_ERR_NO_SPACE);
         check_collective(cb[i], EDQUOT, MPI_ERR_QUOTA);
@@ -256,7 +256,7 @@ int main(int argc, char **argv)
     check_independent("disable", 0, 100);
     check_independent("automatic", 400, 60);
     check_late_errors();
-    check_limit();
-    check_vanished(name);
+    check_file_size_limit();
+    check_file_deleted_while_open(name);
     return iotest_end();
 }

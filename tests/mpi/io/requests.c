@@ -26,7 +26,7 @@ static void set_view(MPI_File f)
     MPI_Type_free(&word);
 }
 
-static void check_many(MPI_File f)
+static void check_many_operations(MPI_File f)
 {
     static int out[OPERATIONS][WORDS], in[OPERATIONS][WORDS];
     MPI_Request requests[OPERATIONS + 3];
@@ -167,7 +167,7 @@ int main(int argc, char **argv)
         MPI_File f = iotest_open(MPI_COMM_WORLD, info);
         MPI_Info_free(&info);
         set_view(f);
-        check_many(f);
+        check_many_operations(f);
         check_freed(f);
         check_pointer(f);
         check_split(f);

@@ -48,7 +48,7 @@ static void write_text(const char *name, const char *text)
     chmod(name, 0600);
 }
 
-static void expect_precious(const char *name)
+static void expect_foreign_file_unchanged(const char *name)
 {
     char text[256] = "";
     FILE *f = fopen(name, "r");
@@ -95,7 +95,7 @@ static void check_replaced(int with_link)
                   MPI_ERR_IO);
     MPI_Barrier(MPI_COMM_WORLD);
     if (mpitest_rank == 0)
-        expect_precious(with_link ? kept : side);
+        expect_foreign_file_unchanged(with_link ? kept : side);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_File_close(&f);
     if (mpitest_rank == 0 && with_link)

@@ -33,7 +33,7 @@ ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
     return syscall(SYS_pwrite64, fd, buf, n, offset);
 }
 
-static bool on_disk(void)
+static bool is_on_disk_file_system(void)
 {
     struct statfs fs;
     return statfs(".", &fs) == 0 && fs.f_type == DISK;
@@ -62,7 +62,7 @@ static void fill_words(int *words, int round, int who)
 
 static int words[WORDS], back[WORDS];
 
-static void check_own(MPI_File f, int round, int who)
+static void expect_own_words(MPI_File f, int round, int who)
 {
     fill_words(words, round, who);
     memset(back, 0, sizeof(back));
@@ -85,10 +85,10 @@ static void test_concurrent_writes(void)
             EXPECT_EQ(MPI_File_write_at(f, at, words + at, at + step > WORDS ? WORDS - at : step, MPI_INT,
                                         MPI_STATUS_IGNORE),
                       0);
-        if (step == WORDS && on_disk())
+        if (step == WORDS && is_on_disk_file_system())
             EXPECT(calls < PIECES / 4);
         MPI_Barrier(MPI_COMM_WORLD);
-        check_own(f, round, mpitest_rank);
+        expect_own_words(f, round, mpitest_rank);
         MPI_Barrier(MPI_COMM_WORLD);
     }
     EXPECT_EQ(MPI_File_close(&f), 0);
@@ -107,7 +107,7 @@ static void test_other_handles(void)
         EXPECT_EQ(MPI_File_write_at(mpitest_rank == 0 ? f : own, 0, words, WORDS, MPI_INT, MPI_STATUS_IGNORE),
                   0);
         MPI_Barrier(MPI_COMM_WORLD);
-        check_own(own, round, mpitest_rank);
+        expect_own_words(own, round, mpitest_rank);
         MPI_Barrier(MPI_COMM_WORLD);
     }
     EXPECT_EQ(MPI_File_close(&own), 0);
@@ -130,7 +130,7 @@ static void test_rewrite_during_collective(void)
             EXPECT_EQ(MPI_File_write_at(f, 0, words, WORDS, MPI_INT, MPI_STATUS_IGNORE), 0);
         EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), 0);
         MPI_Barrier(MPI_COMM_WORLD);
-        check_own(f, round, mpitest_rank);
+        expect_own_words(f, round, mpitest_rank);
         MPI_Barrier(MPI_COMM_WORLD);
     }
     EXPECT_EQ(MPI_File_close(&all), 0);
@@ -180,7 +180,7 @@ static void test_foreign_lock(void)
     fill_words(words, 9, mpitest_rank);
     EXPECT_EQ(MPI_File_write_at(f, 0, words, WORDS, MPI_INT, MPI_STATUS_IGNORE), 0);
     MPI_Barrier(MPI_COMM_WORLD);
-    check_own(f, 9, mpitest_rank);
+    expect_own_words(f, 9, mpitest_rank);
     EXPECT_EQ(MPI_File_close(&f), 0);
     close(fd);
 }

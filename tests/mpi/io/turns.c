@@ -121,14 +121,14 @@ static void check_pieces(int piece, int collective)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void on_bus(int sig)
+static void on_sigbus(int sig)
 {
     (void)sig;
 }
 
 static void check_truncated_file(void)
 {
-    struct sigaction mine = {.sa_handler = on_bus}, old, after;
+    struct sigaction mine = {.sa_handler = on_sigbus}, old, after;
     MPI_File f;
     if (mpitest_rank != 0)
         return;
@@ -144,7 +144,7 @@ static void check_truncated_file(void)
     EXPECT(memcmp(in, out, 40000) == 0);
     EXPECT_EQ(MPI_File_close(&f), 0);
     sigaction(SIGBUS, &old, &after);
-    EXPECT(after.sa_handler == on_bus);
+    EXPECT(after.sa_handler == on_sigbus);
 }
 
 int main(int argc, char **argv)

@@ -7,7 +7,7 @@
 #include "mpitest.h"
 
 /* Checks that a message on one communicator is not received on another. */
-static void expect_apart(MPI_Comm a, MPI_Comm b)
+static void expect_separate_contexts(MPI_Comm a, MPI_Comm b)
 {
     int next = (mpitest_rank + 1) % mpitest_size, before = (mpitest_rank + mpitest_size - 1) % mpitest_size;
     int out[2] = {100 + mpitest_rank, 200 + mpitest_rank}, in[2] = {0, 0};
@@ -50,8 +50,8 @@ static void test_dup_is_congruent(void)
     MPI_Info_get_string(used, "mpi_assert_no_any_tag", &len, name, &flag);
     EXPECT(flag && strcmp(name, "false") == 0);
     MPI_Info_free(&used);
-    expect_apart(c, d);
-    expect_apart(MPI_COMM_WORLD, d);
+    expect_separate_contexts(c, d);
+    expect_separate_contexts(MPI_COMM_WORLD, d);
     MPI_Comm_free(&c);
     EXPECT(c == MPI_COMM_NULL);
     MPI_Comm_free(&d);
@@ -67,7 +67,7 @@ static void test_many_idups(void)
             i == 0 ? (void)MPI_Wait(&r[0], MPI_STATUS_IGNORE) : (void)0;
     MPI_Waitall(N, r, MPI_STATUSES_IGNORE);
     for (int i = 1; i < N; i++)
-        expect_apart(c[i - 1], c[i]);
+        expect_separate_contexts(c[i - 1], c[i]);
     for (int i = 0; i < N; i++)
         MPI_Comm_free(&c[i]);
 }
@@ -89,7 +89,7 @@ static void test_idup_and_dup_in_any_order(void)
             MPI_Comm_idup(x, &dx, &r);
         }
         MPI_Wait(&r, MPI_STATUS_IGNORE);
-        expect_apart(dx, dy);
+        expect_separate_contexts(dx, dy);
         MPI_Comm_free(&dx);
         MPI_Comm_free(&dy);
     }

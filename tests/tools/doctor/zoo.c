@@ -74,7 +74,7 @@ static void test_missing(void) /* the last rank computes */
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void zoo_compute(void)
+static void test_computing_rank(void)
 {
     for (volatile unsigned long i = 0; rank == 1; i++)
         ;
@@ -148,8 +148,8 @@ static void test_persistent(void) /* a persistent send is never started */
     recv_from(1 - rank, 3, MPI_COMM_WORLD);
 }
 
-static void
-zoo_split(void) /* the last two ranks wait for each other, the others in barriers of even and odd ranks */
+static void test_deadlock_between_two(
+    void) /* the last two ranks wait for each other, the others in barriers of even and odd ranks */
 {
     MPI_Comm half;
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &half);
@@ -170,7 +170,7 @@ static void zoo_accept(void)
     MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &other);
 }
 
-static void zoo_connect(void) /* rank 0 has opened a port and receives instead of accepting */
+static void test_connect_without_accept(void) /* rank 0 has opened a port and receives instead of accepting */
 {
     char port[MPI_MAX_PORT_NAME];
     MPI_Comm other;
@@ -227,7 +227,7 @@ static const struct {
     {"communicator", test_communicator},
     {"barrier_recv", barrier_recv},
     {"missing", test_missing},
-    {"compute", zoo_compute},
+    {"compute", test_computing_rank},
     {"stopped", test_stopped},
     {"wildcard", test_wildcard},
     {"wild_deadlock", wild_deadlock},
@@ -235,10 +235,10 @@ static const struct {
     {"waitall", test_waitall},
     {"finalize", test_finalize},
     {"persistent", test_persistent},
-    {"split", zoo_split},
+    {"split", test_deadlock_between_two},
     {"probe", test_probe},
     {"accept", zoo_accept},
-    {"connect", zoo_connect},
+    {"connect", test_connect_without_accept},
     {"agree", test_agree},
     {"win_lock", win_lock},
     {"dup_barrier", dup_barrier},

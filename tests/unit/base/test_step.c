@@ -64,16 +64,16 @@ static void test_block(void)
     r[REG_RSI] = (greg_t)(uintptr_t)text;
     r[REG_RDI] = (greg_t)(uintptr_t)(text + 1);
     r[REG_RCX] = 3;
-    EXPECT(step_block(&u, &to, &bytes));
+    EXPECT(step_get_block_store(&u, &to, &bytes));
     EXPECT_EQ(bytes, 3);
-    EXPECT_EQ(step_run_block(&u, 2), 2);
+    EXPECT_EQ(step_execute_block_store(&u, 2), 2);
     EXPECT(strcmp(text, "aaadef") == 0);
-    EXPECT(step_place(&u) == (uintptr_t)code);
-    EXPECT_EQ(step_run_block(&u, 1), 1);
+    EXPECT(step_instruction_address(&u) == (uintptr_t)code);
+    EXPECT_EQ(step_execute_block_store(&u, 1), 1);
     EXPECT(strcmp(text, "aaaaef") == 0);
-    EXPECT(step_place(&u) == (uintptr_t)code + 2);
+    EXPECT(step_instruction_address(&u) == (uintptr_t)code + 2);
     r[REG_RIP] = (greg_t)(uintptr_t) "\x89\x07";
-    EXPECT(!step_block(&u, &to, &bytes));
+    EXPECT(!step_get_block_store(&u, &to, &bytes));
 }
 
 int main(void)

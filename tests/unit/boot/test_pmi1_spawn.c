@@ -46,7 +46,7 @@ static const char *close_job(struct boot *b)
     return received;
 }
 
-static void words_are_lines(void)
+static void test_request_words_become_lines(void)
 {
     char id[BOOT_SPAWN_ID], *argv[] = {"-n", "5%", NULL};
     const struct boot_program program = {.command = "child", .argv = argv, .count = 2};
@@ -56,7 +56,7 @@ static void words_are_lines(void)
     EXPECT(strstr(close_job(b), "execname=child\nargcnt=2\narg1=-n\narg2=5%\n") != NULL);
 }
 
-static void line_breaks_are_an_error(void)
+static void test_line_breaks_are_refused(void)
 {
     char id[BOOT_SPAWN_ID], *argv[] = {"a\nnprocs=1000", NULL}, *none[] = {NULL};
     const char *keys[] = {"wdir"}, *values[] = {"/tmp\nendcmd"};
@@ -73,7 +73,7 @@ static void line_breaks_are_an_error(void)
 
 int main(void)
 {
-    TEST_RUN(words_are_lines);
-    TEST_RUN(line_breaks_are_an_error);
+    TEST_RUN(test_request_words_become_lines);
+    TEST_RUN(test_line_breaks_are_refused);
     return test_result();
 }

@@ -99,7 +99,7 @@ static bool poll_readers(struct state *s, int me, int slot)
         if (r != me && (reader == EVERYONE || reader == r))
             ready &= s->done[r] >= it->used[slot];
     if (!ready) {
-        const uint64_t must = slots_before_waiting(it->reported, it->step);
+        const uint64_t must = slots_step_to_report(it->reported, it->step);
         if (must == it->reported)
             return false;
         report_progress(s, me, must);

@@ -140,11 +140,11 @@ static void test_matched_message_is_no_deadlock(void)
     add_receive(0, 1, 5);
     add_item(add_wait(1), PAGE_SEND, 0, 5);
     EXPECT(why_analyze_waits(&why));
-    EXPECT(!find_finding(WHY_DEADLOCK) && find_finding(WHY_UNMOVED));
+    EXPECT(!find_finding(WHY_DEADLOCK) && find_finding(WHY_NOT_TRANSFERRED));
     why_free(&why);
     pages[1].waits[0].items[0].tag = 6;
     EXPECT(why_analyze_waits(&why));
-    EXPECT(find_finding(WHY_DEADLOCK) && !find_finding(WHY_UNMOVED));
+    EXPECT(find_finding(WHY_DEADLOCK) && !find_finding(WHY_NOT_TRANSFERRED));
     why_free(&why);
 }
 
@@ -180,7 +180,7 @@ static void test_finalized_rank_sends_nothing(void)
     add_receive(0, 1, 5);
     ranks[1].state = WHY_FINISHED;
     EXPECT(why_analyze_waits(&why));
-    const struct why_finding *f = find_finding(WHY_DESERTED);
+    const struct why_finding *f = find_finding(WHY_PEER_LEFT);
     EXPECT(f && f->nranks == 2 && f->ranks[0] == 0 && f->ranks[1] == 1);
     why_free(&why);
 }

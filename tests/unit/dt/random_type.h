@@ -78,13 +78,13 @@ static inline struct type_pair random_indexed(int which, struct type_pair *old)
         bytes[i] = at[i];
     }
     if (which == 0)
-        dtype_indexed(count, ivec_int(n), ivec_int(at), old->type, &m.type);
+        dtype_indexed(count, ivec_from_int(n), ivec_from_int(at), old->type, &m.type);
     else if (which == 1)
-        dtype_hindexed(count, ivec_int(n), ivec_wide(bytes), old->type, &m.type);
+        dtype_hindexed(count, ivec_from_int(n), ivec_from_int64(bytes), old->type, &m.type);
     else if (which == 2)
-        dtype_indexed_block(count, fixed, ivec_int(at), old->type, &m.type);
+        dtype_indexed_block(count, fixed, ivec_from_int(at), old->type, &m.type);
     else
-        dtype_hindexed_block(count, fixed, ivec_wide(bytes), old->type, false, &m.type);
+        dtype_hindexed_block(count, fixed, ivec_from_int64(bytes), old->type, false, &m.type);
     for (int i = 0; i < count; i++)
         for (int j = 0; j < n[i]; j++)
             model_add_copy(&m.model, &old->model,
@@ -109,7 +109,7 @@ static inline struct type_pair random_struct(int depth)
         for (int j = 0; j < n[i]; j++)
             model_add_copy(&m.model, &part[i].model, at[i] + j * part[i].type->extent);
     }
-    dtype_struct(count, ivec_int(n), ivec_wide(at), types, &m.type);
+    dtype_struct(count, ivec_from_int(n), ivec_from_int64(at), types, &m.type);
     for (int i = 0; i < count; i++)
         type_pair_free(&part[i]);
     return m;
@@ -164,7 +164,8 @@ static inline struct type_pair random_subarray(struct type_pair *old)
         g.low[d] = random_in(0, g.size[d] - sub[d]);
         g.high[d] = g.low[d] + sub[d];
     }
-    dtype_subarray(g.ndims, ivec_int(g.size), ivec_int(sub), ivec_int(g.low), g.order, old->type, &m.type);
+    dtype_subarray(g.ndims, ivec_from_int(g.size), ivec_from_int(sub), ivec_from_int(g.low), g.order,
+                   old->type, &m.type);
     grid_add_selected(&g, old, &m.model);
     return m;
 }
@@ -198,7 +199,7 @@ static inline struct type_pair random_darray(struct type_pair *old)
     struct darray a = {.size = size,
                        .rank = rank,
                        .ndims = g.ndims,
-                       .gsizes = ivec_int(g.size),
+                       .gsizes = ivec_from_int(g.size),
                        .distribs = g.distribution,
                        .dargs = args,
                        .psizes = g.procs,

@@ -15,7 +15,7 @@
 
 static void check_bytes(MPI_Datatype handle, const void *value, const char *bytes, size_t n)
 {
-    struct dtype *t = dtype_from(handle);
+    struct dtype *t = dtype_from_handle(handle);
     char out[64], back[64];
     memset(out, 0x55, sizeof(out));
     memset(back, 0, sizeof(back));
@@ -76,9 +76,9 @@ static void test_overflow_is_an_error(void)
     long big = 1L << 40, least = -(1L << 31);
     unsigned long ubig = 1UL << 32;
     char out[16];
-    EXPECT_EQ(dt_external_pack(dtype_from(MPI_LONG), 1, &big, out), MPI_ERR_CONVERSION);
-    EXPECT_EQ(dt_external_pack(dtype_from(MPI_LONG), 1, &least, out), 0);
-    EXPECT_EQ(dt_external_pack(dtype_from(MPI_UNSIGNED_LONG), 1, &ubig, out), MPI_ERR_CONVERSION);
+    EXPECT_EQ(dt_external_pack(dtype_from_handle(MPI_LONG), 1, &big, out), MPI_ERR_CONVERSION);
+    EXPECT_EQ(dt_external_pack(dtype_from_handle(MPI_LONG), 1, &least, out), 0);
+    EXPECT_EQ(dt_external_pack(dtype_from_handle(MPI_UNSIGNED_LONG), 1, &ubig, out), MPI_ERR_CONVERSION);
 }
 
 static void test_sizes(void)
@@ -98,7 +98,7 @@ static void test_sizes(void)
                  {MPI_LONG_INT, 8},         {MPI_DOUBLE_INT, 12},
                  {MPI_LONG_DOUBLE_INT, 20}, {MPI_SHORT_INT, 6}};
     for (size_t i = 0; i < COUNT_OF(sizes); i++)
-        EXPECT_EQ(dt_external_size(dtype_from(sizes[i].type), 3), 3 * sizes[i].size);
+        EXPECT_EQ(dt_external_size(dtype_from_handle(sizes[i].type), 3), 3 * sizes[i].size);
 }
 
 /* A structure that contains a vector, packed and unpacked. */
@@ -110,11 +110,11 @@ static void test_derived_type_round_trip(void)
         short s[2];
     } in[5], back[5];
     struct dtype *v, *t, *r;
-    dtype_vector(2, 1, 2, dtype_from(MPI_DOUBLE), false, &v);
+    dtype_vector(2, 1, 2, dtype_from_handle(MPI_DOUBLE), false, &v);
     int n[3] = {1, 1, 2};
     MPI_Aint at[3] = {0, offsetof(struct item, l), offsetof(struct item, s)};
     MPI_Datatype types[3] = {dtype_handle(v), MPI_LONG, MPI_SHORT};
-    dtype_struct(3, ivec_int(n), ivec_wide(at), types, &t);
+    dtype_struct(3, ivec_from_int(n), ivec_from_int64(at), types, &t);
     dtype_resized(t, 0, sizeof(struct item), false, &r);
     EXPECT_EQ(dt_external_size(r, 5), 5 * (16 + 4 + 4));
     memset(in, 0, sizeof(in));

@@ -55,7 +55,7 @@ static void test_even_steps_become_loop(void)
         n[i] = 2;
         at[i] = 5 * i + 3;
     }
-    dtype_indexed(100, ivec_int(n), ivec_int(at), INT, &t);
+    dtype_indexed(100, ivec_from_int(n), ivec_from_int(at), INT, &t);
     const struct dt_node *node = commit_and_get_node(t);
     EXPECT_EQ(node->type, NODE_LOOP);
     EXPECT_EQ(node->loop.stride, 20);
@@ -67,7 +67,7 @@ static void test_adjacent_blocks_are_merged(void)
 {
     int n[4] = {1, 3, 2, 1}, at[4] = {0, 1, 4, 10};
     struct dtype *t;
-    dtype_indexed(4, ivec_int(n), ivec_int(at), INT, &t);
+    dtype_indexed(4, ivec_from_int(n), ivec_from_int(at), INT, &t);
     const struct dt_node *node = commit_and_get_node(t);
     EXPECT_EQ(node->type, NODE_BLOCKS);
     EXPECT_EQ(node->blocks.count, 2);
@@ -94,12 +94,12 @@ static void test_equal_parts_share_node(void)
     int n[3] = {2, 2, 2}, even[3] = {0, 9, 18}, odd[3] = {0, 9, 17};
     struct dtype *v, *t;
     dtype_vector(10, 1, 3, INT, false, &v);
-    dtype_indexed(3, ivec_int(n), ivec_int(odd), v, &t);
+    dtype_indexed(3, ivec_from_int(n), ivec_from_int(odd), v, &t);
     const struct dt_node *node = commit_and_get_node(t);
     EXPECT_EQ(node->type, NODE_LIST);
     EXPECT(node->list.entry[0].node == node->list.entry[2].node);
     dtype_release(t);
-    dtype_indexed(3, ivec_int(n), ivec_int(even), v, &t);
+    dtype_indexed(3, ivec_from_int(n), ivec_from_int(even), v, &t);
     EXPECT_EQ(commit_and_get_node(t)->type, NODE_LOOP);
     dtype_release(t);
     dtype_release(v);
@@ -130,7 +130,7 @@ static void test_explicit_bounds_are_inherited(void)
     int n[2] = {1, 1};
     MPI_Aint at[2] = {0, 100};
     MPI_Datatype types[2] = {dtype_handle(wide), MPI_INT};
-    dtype_struct(2, ivec_int(n), ivec_wide(at), types, &t);
+    dtype_struct(2, ivec_from_int(n), ivec_from_int64(at), types, &t);
     EXPECT_EQ(t->lb, -4);
     EXPECT_EQ(t->extent, 20);
     EXPECT_EQ(t->true_extent, 104);
@@ -149,12 +149,12 @@ static void test_structures_are_padded(void)
     int n[2] = {1, 1};
     MPI_Aint at[2] = {0, 8}, two[2] = {0, 17};
     MPI_Datatype types[2] = {MPI_DOUBLE, MPI_CHAR};
-    dtype_struct(2, ivec_int(n), ivec_wide(at), types, &t);
+    dtype_struct(2, ivec_from_int(n), ivec_from_int64(at), types, &t);
     EXPECT_EQ(t->extent, 16);
     EXPECT_EQ(t->true_extent, 9);
     EXPECT_EQ(t->size, 9);
     /* Each part spans its extent, padding included: 17 + 16, rounded up to a multiple of 8. */
-    dtype_hindexed(2, ivec_int(n), ivec_wide(two), t, &u);
+    dtype_hindexed(2, ivec_from_int(n), ivec_from_int64(two), t, &u);
     EXPECT_EQ(u->extent, 40);
     EXPECT_EQ(u->true_extent, 26);
     dtype_release(t);
@@ -165,7 +165,7 @@ static void test_empty_types(void)
 {
     struct dtype *t, *u;
     char byte = 7;
-    EXPECT_EQ(dtype_struct(0, ivec_int(NULL), ivec_wide(NULL), NULL, &t), 0);
+    EXPECT_EQ(dtype_struct(0, ivec_from_int(NULL), ivec_from_int64(NULL), NULL, &t), 0);
     EXPECT_EQ(dtype_commit(t), 0);
     EXPECT_EQ(t->size + t->extent + t->lb + t->true_extent, 0);
     EXPECT(t->contiguous);
@@ -211,13 +211,15 @@ static void test_overflow_is_an_error(void)
     EXPECT_EQ(dtype_contiguous(2, t, true, &u), MPI_ERR_ARG);
     EXPECT_EQ(dtype_contiguous(-1, INT, false, &u), MPI_ERR_COUNT);
     int sizes[3] = {2000000000, 2000000000, 2000000000}, one[3] = {1, 1, 1}, at[3] = {5, 5, 1999999999};
-    EXPECT_EQ(dtype_subarray(3, ivec_int(sizes), ivec_int(one), ivec_int(at), MPI_ORDER_FORTRAN, INT, &u),
+    EXPECT_EQ(dtype_subarray(3, ivec_from_int(sizes), ivec_from_int(one), ivec_from_int(at),
+                             MPI_ORDER_FORTRAN, INT, &u),
               MPI_ERR_ARG);
     dtype_release(t);
     /* The entries end at 2^63 - 1, and the padding would exceed 2^63 - 1. */
     const int64_t lengths[2] = {1, 1}, displacements[2] = {INT64_MAX - 6, INT64_MAX - 1};
     const MPI_Datatype types[2] = {MPI_INT, MPI_CHAR};
-    EXPECT_EQ(dtype_struct(2, ivec_wide(lengths), ivec_wide(displacements), types, &u), MPI_ERR_ARG);
+    EXPECT_EQ(dtype_struct(2, ivec_from_int64(lengths), ivec_from_int64(displacements), types, &u),
+              MPI_ERR_ARG);
 }
 
 /* A derived type holds references to the types that it is built from. */

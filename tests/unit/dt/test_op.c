@@ -269,26 +269,26 @@ static void test_equal_to_scalar_code(void)
 
 static void test_minloc_and_maxloc(void)
 {
-    CHECK_LOC(dtype_from(MPI_FLOAT_INT), float, int);
-    CHECK_LOC(dtype_from(MPI_DOUBLE_INT), double, int);
-    CHECK_LOC(dtype_from(MPI_LONG_INT), long, int);
-    CHECK_LOC(dtype_from(MPI_2INT), int, int);
-    CHECK_LOC(dtype_from(MPI_SHORT_INT), short, int);
-    CHECK_LOC(dtype_from(MPI_LONG_DOUBLE_INT), long double, int);
-    CHECK_LOC(dtype_from(MPI_2REAL), float, float);
-    CHECK_LOC(dtype_from(MPI_2DOUBLE_PRECISION), double, double);
-    CHECK_LOC(dtype_from(MPI_2INTEGER), int, int);
+    CHECK_LOC(dtype_from_handle(MPI_FLOAT_INT), float, int);
+    CHECK_LOC(dtype_from_handle(MPI_DOUBLE_INT), double, int);
+    CHECK_LOC(dtype_from_handle(MPI_LONG_INT), long, int);
+    CHECK_LOC(dtype_from_handle(MPI_2INT), int, int);
+    CHECK_LOC(dtype_from_handle(MPI_SHORT_INT), short, int);
+    CHECK_LOC(dtype_from_handle(MPI_LONG_DOUBLE_INT), long double, int);
+    CHECK_LOC(dtype_from_handle(MPI_2REAL), float, float);
+    CHECK_LOC(dtype_from_handle(MPI_2DOUBLE_PRECISION), double, double);
+    CHECK_LOC(dtype_from_handle(MPI_2INTEGER), int, int);
     struct dtype *t;
-    EXPECT_EQ(dtype_value_index(dtype_from(MPI_DOUBLE), dtype_from(MPI_INT64_T), &t), 0);
+    EXPECT_EQ(dtype_value_index(dtype_from_handle(MPI_DOUBLE), dtype_from_handle(MPI_INT64_T), &t), 0);
     CHECK_LOC(t, double, int64_t);
-    EXPECT_EQ(dtype_value_index(dtype_from(MPI_INT8_T), dtype_from(MPI_UINT64_T), &t), 0);
+    EXPECT_EQ(dtype_value_index(dtype_from_handle(MPI_INT8_T), dtype_from_handle(MPI_UINT64_T), &t), 0);
     CHECK_LOC(t, int8_t, uint64_t);
 }
 
 /* A temporary buffer may end after the data of the last pair, before its padding. */
 static void test_pairs_without_trailing_padding(void)
 {
-    struct dtype *t = dtype_from(MPI_LONG_DOUBLE_INT);
+    struct dtype *t = dtype_from_handle(MPI_LONG_DOUBLE_INT);
     MPI_Aint gap;
     size_t span = (size_t)dt_span(t, 3, &gap);
     char *a = calloc(1, span), *b = calloc(1, span);
@@ -324,8 +324,8 @@ static void test_user_operators(void)
     EXPECT_EQ(op_new(subtract, NULL, false, &small), 0);
     EXPECT_EQ(op_new(NULL, subtract_large, true, &large), 0);
     EXPECT(!small->commutative && large->commutative && large->large);
-    EXPECT(op_from(op_handle(small)) == small);
-    dtype_contiguous(1, dtype_from(MPI_INT), false, &t);
+    EXPECT(op_from_handle(op_handle(small)) == small);
+    dtype_contiguous(1, dtype_from_handle(MPI_INT), false, &t);
     dtype_commit(t);
     EXPECT_EQ(op_check(small, t), 0);
     int a[3] = {10, 20, 30}, b[3] = {1, 2, 3};
@@ -333,7 +333,7 @@ static void test_user_operators(void)
     EXPECT(b[0] == 9 && b[1] == 18 && b[2] == 27);
     EXPECT(seen_type == dtype_handle(t));
     EXPECT(!op_apply3(small, a, a, b, 3, t));
-    op_apply(large, a, b, 3, dtype_from(MPI_INT));
+    op_apply(large, a, b, 3, dtype_from_handle(MPI_INT));
     EXPECT(b[0] == 1 && b[1] == 2 && seen_type == MPI_INT);
     EXPECT_EQ(user_calls, 2);
     dtype_release(t);
@@ -355,7 +355,7 @@ static void test_long_counts_are_split(void)
     struct dtype *empty, *t;
     user_calls = 0;
     op_new(count_elements, NULL, true, &op);
-    dtype_contiguous(0, dtype_from(MPI_INT), false, &empty);
+    dtype_contiguous(0, dtype_from_handle(MPI_INT), false, &empty);
     dtype_resized(empty, 0, 0, false, &t);
     op_apply(op, NULL, NULL, 5000000000, t);
     EXPECT_EQ(user_calls, 3);
@@ -370,7 +370,7 @@ static void test_derived_types(void)
     struct dtype *t, *mixed;
     struct op *sum = op_predefined(SUM);
     int a[6] = {1, 2, 3, 4, 5, 6}, b[6] = {10, 10, 10, 10, 10, 10};
-    dtype_vector(3, 1, 2, dtype_from(MPI_INT), false, &t);
+    dtype_vector(3, 1, 2, dtype_from_handle(MPI_INT), false, &t);
     dtype_commit(t);
     EXPECT_EQ(op_check(sum, t), MPI_ERR_OP);
     EXPECT(strlen(err_detail(MPI_ERR_OP)) > 10);
@@ -386,7 +386,7 @@ static void test_derived_types(void)
     int n[2] = {1, 1};
     MPI_Aint at[2] = {0, 4};
     MPI_Datatype types[2] = {MPI_INT, MPI_FLOAT};
-    dtype_struct(2, ivec_int(n), ivec_wide(at), types, &mixed);
+    dtype_struct(2, ivec_from_int(n), ivec_from_int64(at), types, &mixed);
     EXPECT_EQ(op_check_accumulate(sum, mixed, 1), MPI_ERR_TYPE);
     EXPECT_EQ(op_check_accumulate(op_predefined(REPLACE), mixed, 1), 0);
     dtype_release(t);

@@ -14,7 +14,7 @@
 
 #define CHECK_TYPE(id, bytes)                           \
     do {                                                \
-        struct dtype *t = dtype_from(MPI_##id);         \
+        struct dtype *t = dtype_from_handle(MPI_##id);  \
         EXPECT(t != NULL);                              \
         EXPECT_STR(t->name, "MPI_" #id);                \
         EXPECT_EQ(t->size, bytes);                      \
@@ -100,7 +100,7 @@ static void test_cxx_and_fortran_types(void)
             index i;                                                         \
         };                                                                   \
         CHECK_TYPE(id, sizeof(value) + sizeof(index));                       \
-        struct dtype *t = dtype_from(MPI_##id);                              \
+        struct dtype *t = dtype_from_handle(MPI_##id);                       \
         EXPECT_EQ(t->extent, sizeof(struct pair));                           \
         EXPECT_EQ(t->true_extent, offsetof(struct pair, i) + sizeof(index)); \
         EXPECT_EQ(t->align, _Alignof(struct pair));                          \
@@ -131,9 +131,9 @@ static void test_other_handles_are_no_types(void)
             EXPECT_EQ(t->handle, h);
     }
     EXPECT_EQ(found, KIND_LIMIT - 1);
-    EXPECT(dtype_from(MPI_DATATYPE_NULL) == NULL);
-    EXPECT(dtype_from((MPI_Datatype)MPI_COMM_WORLD) == NULL);
-    EXPECT(dtype_from(NULL) == NULL);
+    EXPECT(dtype_from_handle(MPI_DATATYPE_NULL) == NULL);
+    EXPECT(dtype_from_handle((MPI_Datatype)MPI_COMM_WORLD) == NULL);
+    EXPECT(dtype_from_handle(NULL) == NULL);
 }
 
 int main(void)

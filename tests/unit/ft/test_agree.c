@@ -29,14 +29,14 @@
 #define ASK           3      /* kind of a request: reply LEFT, now or when the receiver leaves */
 #define ENDED         0x4000 /* result of a process that may leave; the agreed value is not checked */
 
-struct agree_letter {
+struct simulated_message {
     uint8_t round, kind, epoch, decided, words, maximum, open, have, dead;
 };
 
 /* Memory of this type compares byte by byte. */
 struct world {
     uint64_t machines[PROCESSES_MAX][ROUNDS][MACHINE / 8];
-    struct agree_letter mail[PROCESSES_MAX][PROCESSES_MAX][QUEUE]; /* indexed by sender and receiver */
+    struct simulated_message mail[PROCESSES_MAX][PROCESSES_MAX][QUEUE]; /* indexed by sender and receiver */
     uint8_t queued[PROCESSES_MAX][PROCESSES_MAX];
     uint8_t dead[PROCESSES_MAX];                 /* 1: has died */
     uint8_t knows[PROCESSES_MAX][PROCESSES_MAX]; /* knows[i][k] is 1: process i was notified that k died */
@@ -64,7 +64,7 @@ struct outbox {
     int messages_left; /* messages that the process still sends before it dies */
 };
 
-static void send_letter(void *arg, uint32_t to, const struct agree_message *m)
+static void send_simulated_message(void *arg, uint32_t to, const struct agree_message *m)
 {
     struct outbox *p = arg;
     if (p->messages_left == 0)
@@ -75,9 +75,9 @@ static void send_letter(void *arg, uint32_t to, const struct agree_message *m)
     uint8_t *queued = &p->w->queued[p->from][to];
     CHECK_TRUE(*queued < QUEUE);
     p->w->mail[p->from][to][(*queued)++] =
-        (struct agree_letter){(uint8_t)p->round,    (uint8_t)m->kind,           (uint8_t)m->epoch,
-                              (uint8_t)m->decided,  (uint8_t)(m->data[0] & 31), (uint8_t)m->data[1],
-                              (uint8_t)~m->data[2], (uint8_t)m->data[3],        (uint8_t)m->data[4]};
+        (struct simulated_message){(uint8_t)p->round,    (uint8_t)m->kind,           (uint8_t)m->epoch,
+                                   (uint8_t)m->decided,  (uint8_t)(m->data[0] & 31), (uint8_t)m->data[1],
+                                   (uint8_t)~m->data[2], (uint8_t)m->data[3],        (uint8_t)m->data[4]};
 }
 
 enum event_kind { BEGIN, RECEIVE, NOTIFY_DEATH, LEAVE };
@@ -91,9 +91,9 @@ static uint64_t contribution_of(uint32_t i)
     return 31 & ~(1ull << i);
 }
 
-static struct agree_letter take_letter(struct world *w, uint32_t from, uint32_t to)
+static struct simulated_message dequeue_simulated_message(struct world *w, uint32_t from, uint32_t to)
 {
-    struct agree_letter first = w->mail[from][to][0];
+    struct simulated_message first = w->mail[from][to][0];
     w->queued[from][to]--;
     memmove(&w->mail[from][to][0], &w->mail[from][to][1], w->queued[from][to] * sizeof(first));
     memset(&w->mail[from][to][w->queued[from][to]], 0, sizeof(first));
@@ -120,7 +120,7 @@ static void forget_agreements(struct world *w, uint32_t i)
         memset(w->machines[i][w->forgot[i]], 0, MACHINE);
 }
 
-static void post_letter(struct outbox *p, uint32_t to, uint8_t kind)
+static void post_simulated_message(struct outbox *p, uint32_t to, uint8_t kind)
 {
     if (p->messages_left == 0)
         return;
@@ -128,40 +128,40 @@ static void post_letter(struct outbox *p, uint32_t to, uint8_t kind)
     CHECK_TRUE(p->w->queued[p->from][to] < QUEUE);
     if (!p->w->dead[to])
         p->w->mail[p->from][to][p->w->queued[p->from][to]++] =
-            (struct agree_letter){.round = (uint8_t)p->round, .kind = kind};
+            (struct simulated_message){.round = (uint8_t)p->round, .kind = kind};
 }
 
 /* A process that has left replies LEFT to every message; an undecided process that receives LEFT ends its
  * agreement. */
-static void handle_leave_letter(struct world *w, const struct event *e, const struct agree_letter *l,
-                                struct outbox *p, const struct agree_out *out)
+static void handle_leave_message(struct world *w, const struct event *e, const struct simulated_message *l,
+                                 struct outbox *p, const struct agree_out *out)
 {
     struct agree *a = agreement_of(w, e->at, l->round);
     p->round = l->round;
     if (l->kind == LEFT && !w->left[e->at] && !a->decided)
         agree_end_without_result(a, out);
     else if (l->kind != LEFT && w->left[e->at])
-        post_letter(p, e->from, LEFT);
+        post_simulated_message(p, e->from, LEFT);
     else if (l->kind == ASK)
         w->asked[e->at] |= (uint8_t)(1 << e->from);
 }
 
 /* Called after a death, which may have made process i the root (`led`: i was the root before). A new root
  * requests a reply from all members, since members that have left send no contribution. */
-static void ask_members(struct world *w, uint32_t i, bool led, struct outbox *p)
+static void request_contributions(struct world *w, uint32_t i, bool led, struct outbox *p)
 {
     const struct agree *a = agreement_of(w, i, p->round);
     for (uint32_t k = 0; k < nprocesses && processes_leave && !led && a->epoch == i && !a->decided; k++)
         if (k != i && !w->knows[i][k])
-            post_letter(p, k, ASK);
+            post_simulated_message(p, k, ASK);
 }
 
-static void receive_letter(struct world *w, const struct event *e, struct outbox *p,
-                           const struct agree_out *out)
+static void receive_simulated_message(struct world *w, const struct event *e, struct outbox *p,
+                                      const struct agree_out *out)
 {
-    struct agree_letter l = take_letter(w, e->from, e->at);
+    struct simulated_message l = dequeue_simulated_message(w, e->from, e->at);
     if (l.kind >= LEFT || w->left[e->at]) {
-        handle_leave_letter(w, e, &l, p, out);
+        handle_leave_message(w, e, &l, p, out);
         return;
     }
     uint64_t memory[8] = {0};
@@ -176,7 +176,7 @@ static void receive_letter(struct world *w, const struct event *e, struct outbox
     if (l.round >= w->forgot[e->at]) {
         const bool led = agreement_of(w, e->at, l.round)->epoch == e->at;
         agree_receive(agreement_of(w, e->at, l.round), e->from, m, out);
-        ask_members(w, e->at, led, p);
+        request_contributions(w, e->at, led, p);
     }
 }
 
@@ -187,13 +187,13 @@ static int step_process(struct world *w, const struct event *e, int most)
     uint64_t room[8] = {0}, words[WORDS] = {contribution_of(e->at), e->at + 1,
                                             agree_encode_first_open(first_open(w, e->at))};
     struct outbox p = {w, e->at, w->begun[e->at], most < 0 ? 1000 : most};
-    struct agree_out out = {send_letter, &p, (struct agree_message *)room};
+    struct agree_out out = {send_simulated_message, &p, (struct agree_message *)room};
     if (e->event_kind == LEAVE) {
         w->left[e->at] = 1;
         p.round = 0;
         for (uint32_t k = 0; k < nprocesses; k++)
             if (w->asked[e->at] >> k & 1)
-                post_letter(&p, k, LEFT);
+                post_simulated_message(&p, k, LEFT);
         w->asked[e->at] = 0;
         memset(w->machines[e->at], 0, sizeof(w->machines[e->at]));
     } else if (e->event_kind == BEGIN) {
@@ -204,10 +204,10 @@ static int step_process(struct world *w, const struct event *e, int most)
             struct agree *a = agreement_of(w, e->at, p.round);
             const bool led = a->epoch == e->at;
             agree_member_died(a, e->from, &out);
-            ask_members(w, e->at, led, &p);
+            request_contributions(w, e->at, led, &p);
         }
     } else {
-        receive_letter(w, e, &p, &out);
+        receive_simulated_message(w, e, &p, &out);
     }
     return (most < 0 ? 1000 : most) - p.messages_left;
 }
@@ -246,7 +246,7 @@ static void check_decision(struct world *w, uint32_t i, uint32_t round)
             /* The result includes the contributions of all living processes. */
             CHECK_TRUE(!(agree_get_result(a)[0] >> k & 1));
             CHECK_TRUE(agree_get_result(a)[1] >= k + 1);
-            CHECK_TRUE(!agree_is_gone(a, k));
+            CHECK_TRUE(!agree_is_named_dead(a, k));
         }
         CHECK_TRUE(w->result[k][round] == 0 || w->result[k][round] == got);
     }
@@ -259,11 +259,11 @@ static void check_and_forget(struct world *w, uint32_t i)
     forget_agreements(w, i);
 }
 
-static uint64_t gone_mask(struct world *w, uint32_t i, uint32_t round)
+static uint64_t unreachable_members_mask(struct world *w, uint32_t i, uint32_t round)
 {
     uint64_t gone = 0;
     for (uint32_t k = 0; k < nprocesses; k++)
-        gone |= (uint64_t)agree_is_gone(agreement_of(w, i, round), k) << k;
+        gone |= (uint64_t)agree_is_named_dead(agreement_of(w, i, round), k) << k;
     return gone;
 }
 
@@ -278,8 +278,8 @@ static void check_final_state(struct world *w)
             CHECK_TRUE(w->result[i][round] != 0);
             if (w->forgot[i] > round || processes_leave)
                 continue;
-            CHECK_TRUE(gone == UINT64_MAX || gone == gone_mask(w, i, round));
-            gone = gone_mask(w, i, round);
+            CHECK_TRUE(gone == UINT64_MAX || gone == unreachable_members_mask(w, i, round));
+            gone = unreachable_members_mask(w, i, round);
         }
     }
 }

@@ -190,7 +190,7 @@ static inline bool close_all_connections(void)
             for (uint32_t k = 0; k < world.set.processes; k++)
                 if (connection_state(find_endpoint(i, k)) == CONN_OPEN) {
                     any = true;
-                    ib_peer_part(&world.processes[i].ib->base, world.processes[i].net.peers[k], true);
+                    ib_peer_close_guest(&world.processes[i].ib->base, world.processes[i].net.peers[k], true);
                 }
         if (!any)
             return true;
@@ -244,7 +244,7 @@ static inline void check_no_resources_left(void)
 static inline void try_to_end(uint32_t rank)
 {
     struct world_process *p = &world.processes[rank];
-    if (!p->has_ended && ib_has_finished(p->ib, true, false))
+    if (!p->has_ended && ib_may_end(p->ib, true, false))
         world_process_end(p);
 }
 

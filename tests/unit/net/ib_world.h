@@ -172,13 +172,13 @@ static inline void world_put_done(struct net_op *op, int status)
     u->busy = false;
 }
 
-static inline enum net_fate world_put_status(void *ctx, struct net_op *op, uint64_t *number)
+static inline enum net_delivery_status world_put_status(void *ctx, struct net_op *op, uint64_t *number)
 {
     (void)ctx;
     if (op->done != world_put_done)
-        return NET_FATE_REPEAT;
+        return NET_DELIVERY_REPEAT;
     *number = container_of(op, struct world_put, op)->index;
-    return NET_FATE_ASK;
+    return NET_DELIVERY_QUERY;
 }
 
 static inline bool world_put_has_arrived(void *ctx, const struct peer *from, uint64_t number)

@@ -91,8 +91,8 @@ static inline void world_init(struct world *w)
     for (int i = 0; i < MEMBERS; i++)
         mcast_stream_open(&w->stream[i], &setting->rules);
     if (setting->tree.deliver) {
-        mcast_sender_deliver(&w->sender[0], mcast_tree_leaves(&setting->tree, 0));
-        mcast_stream_deliver(&w->stream[1]);
+        mcast_sender_set_first_coroot(&w->sender[0], mcast_tree_leaves(&setting->tree, 0));
+        mcast_stream_set_delivered(&w->stream[1]);
     }
     world_normalise(w);
 }
@@ -111,14 +111,14 @@ static inline bool is_coroot(uint32_t member)
     return member == 1 && mcast_tree_children(&setting->tree, 1) > 0;
 }
 
-static inline uint32_t room_of_relay(const struct world *w, uint32_t member)
+static inline uint32_t forwarding_window_room(const struct world *w, uint32_t member)
 {
     return is_coroot(member) ? setting->rules.window - (w->sender[1].next - w->sender[1].base) : UINT32_MAX;
 }
 
 static inline void send_ack(struct world *w, uint32_t member)
 {
-    const uint32_t relay = room_of_relay(w, member);
+    const uint32_t relay = forwarding_window_room(w, member);
     const struct mcast_ack a =
         mcast_stream_ack(&w->stream[member], &setting->rules, setting->room - w->buffers_used[member], relay);
     const struct flight f = {.kind = ACK,
@@ -146,7 +146,7 @@ static inline void resend_packets(struct world *w, uint32_t member, const struct
 }
 
 /* The application takes the next packet if the packet has arrived. */
-static inline void take_next_packet(struct world *w, uint32_t m)
+static inline void consume_next_packet(struct world *w, uint32_t m)
 {
     struct mcast_stream *s = &w->stream[m];
     if (!w->wants_packet[m] || !mcast_stream_has_packet(s))
@@ -159,7 +159,7 @@ static inline void take_next_packet(struct world *w, uint32_t m)
     w->from_connection[m][s->taken % setting->rules.ring] = 0;
     w->wants_packet[m] = 0;
     mcast_stream_packet_taken(s);
-    mcast_stream_offer_window(s, &setting->rules, room_of_relay(w, m));
+    mcast_stream_offer_window(s, &setting->rules, forwarding_window_room(w, m));
 }
 
 /* Adds all packets that the co-root received in order to the window towards its children. */
@@ -181,7 +181,7 @@ static inline void receive_data(struct world *w, const struct flight *f, bool su
                                     .wanted = w->wants_packet[f->to],
                                     .ask = f->requests_ack,
                                     .room = sure ? 1 : setting->room - w->buffers_used[f->to],
-                                    .relay = room_of_relay(w, f->to)};
+                                    .relay = forwarding_window_room(w, f->to)};
     const uint32_t skew = mcast_tree_index(&setting->tree, f->to);
     const enum mcast_verdict v = mcast_stream_classify_packet(s, &setting->rules, skew, &a);
     if (v == MCAST_TAKE) {
@@ -200,13 +200,13 @@ static inline void receive_data(struct world *w, const struct flight *f, bool su
     }
     if (f->to == 1)
         forward_to_window(w);
-    mcast_stream_offer_window(s, &setting->rules, room_of_relay(w, f->to));
+    mcast_stream_offer_window(s, &setting->rules, forwarding_window_room(w, f->to));
 }
 
 /* Announces the room in the co-root's window after a packet has left it. */
 static inline void offer_window(struct world *w, uint32_t m)
 {
-    mcast_stream_offer_window(&w->stream[m], &setting->rules, room_of_relay(w, m));
+    mcast_stream_offer_window(&w->stream[m], &setting->rules, forwarding_window_room(w, m));
     if (w->stream[m].owe && !w->departed[m])
         send_ack(w, m);
 }
@@ -297,7 +297,7 @@ static inline void expire_timer(struct world *w, uint32_t member)
 static inline void request_packet(struct world *w, uint32_t m)
 {
     w->wants_packet[m] = 1;
-    take_next_packet(w, m);
+    consume_next_packet(w, m);
     if (w->stream[m].owe)
         send_ack(w, m);
 }

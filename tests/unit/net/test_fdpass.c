@@ -40,7 +40,7 @@ static struct stored {
     char value[128];
 } * stored;
 
-static int test_put(struct boot *b, const char *key, const void *val, size_t len)
+static int fake_boot_put(struct boot *b, const char *key, const void *val, size_t len)
 {
     (void)b, (void)key;
     if (len > sizeof(stored->value))
@@ -50,7 +50,7 @@ static int test_put(struct boot *b, const char *key, const void *val, size_t len
     return 0;
 }
 
-static int test_get(struct boot *b, uint32_t rank, const char *key, void **val, size_t *len)
+static int fake_boot_get(struct boot *b, uint32_t rank, const char *key, void **val, size_t *len)
 {
     (void)b, (void)rank, (void)key;
     *val = malloc(stored->len + 1);
@@ -60,7 +60,7 @@ static int test_get(struct boot *b, uint32_t rank, const char *key, void **val, 
 }
 
 static const struct boot_backend backend = {
-    .name = "test", .fence = test_fence, .put = test_put, .get = test_get};
+    .name = "test", .fence = test_fence, .put = fake_boot_put, .get = fake_boot_get};
 
 /* Runs `body` on `size` ranks before any rank has mapped the memory; `odd` is a rank with another ring
  * size, or -1. */

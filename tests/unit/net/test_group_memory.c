@@ -37,7 +37,7 @@ static void fake_close(void *member)
 
 static const struct transport_multicast fake_multicast = {.open = fake_open, .close = fake_close};
 
-static void each_allocation_fails(void)
+static void test_each_allocation_failure(void)
 {
     struct net net = {.rank = 0};
     struct transport t = {.net = &net, .multicast = &fake_multicast};
@@ -67,6 +67,6 @@ static void each_allocation_fails(void)
 
 int main(void)
 {
-    TEST_RUN(each_allocation_fails);
+    TEST_RUN(test_each_allocation_failure);
     return test_result();
 }

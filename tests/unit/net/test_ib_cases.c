@@ -48,7 +48,7 @@ static void deliver_datagrams(void)
 
 static void close_connection(uint32_t from, uint32_t to)
 {
-    ib_peer_part(&world.processes[from].ib->base, world.processes[from].net.peers[to], true);
+    ib_peer_close_guest(&world.processes[from].ib->base, world.processes[from].net.peers[to], true);
 }
 
 /* Sends frames until all rails are joined. */
@@ -239,7 +239,7 @@ static const struct world_settings xrc = {.processes = 2,
                                           .stripe = "even"};
 
 /* Process 0 enters MPI_Finalize and sends LEAVE, and process 1 receives it. */
-static void leave_first(void)
+static void deliver_leave_of_process_0(void)
 {
     for (int i = 0; i < 3 && !world_endpoint(0, 1)->leave.sent; i++) {
         try_to_end(0); /* process 0 may first have to request a completion */
@@ -258,7 +258,7 @@ static void leave_first(void)
 static void test_leave_is_lost(void)
 {
     open_connected_world(one_rail);
-    leave_first();
+    deliver_leave_of_process_0();
     try_to_end(1);
     EXPECT(fabric_fail_request(find_qp(1, 0, 0), true));
     progress_process(1);
@@ -273,7 +273,7 @@ static void test_leave_is_lost(void)
 static void test_credits_lost_before_leave(void)
 {
     open_connected_world(one_rail);
-    leave_first();
+    deliver_leave_of_process_0();
     ib_control_send(world_endpoint(1, 0), IB_CREDIT);
     EXPECT(fabric_fail_request(find_qp(1, 0, 0), true));
     progress_process(1);
@@ -283,7 +283,7 @@ static void test_credits_lost_before_leave(void)
 
 /* Delivers and acknowledges the requests of an XRC initiator through its shared target, which still exists
  * because other processes of the peer's node use it. */
-static void carry_through_shared_target(struct fabric_qp *qp)
+static void deliver_to_shared_target(struct fabric_qp *qp)
 {
     struct fabric_qp target = {.base = {.qp_type = IBV_QPT_XRC_RECV}};
     for (; qp->done != qp->head; qp->done++, qp->tail++) {
@@ -299,7 +299,7 @@ static void carry_through_shared_target(struct fabric_qp *qp)
 static void test_leave_arrives_late(void)
 {
     open_connected_world(xrc);
-    leave_first();
+    deliver_leave_of_process_0();
     for (int i = 0; i < 3 && !world_endpoint(1, 0)->leave.sent; i++) {
         try_to_end(1);
         if (!world_endpoint(1, 0)->leave.sent)
@@ -311,7 +311,7 @@ static void test_leave_arrives_late(void)
     EXPECT(fabric_fail_request(find_qp(0, 1, 0), true));
     progress_process(0);
     EXPECT_EQ(world_endpoint(0, 1)->conn.state, CONN_ASKING);
-    carry_through_shared_target(find_qp(1, 0, 0));
+    deliver_to_shared_target(find_qp(1, 0, 0));
     progress_process(1);
     try_to_end(1);
     EXPECT(world.processes[1].has_ended);
@@ -391,9 +391,9 @@ static void test_primary_rail_changes_during_reservation(void)
 
 /* ---- the list of pending control messages changes during its traversal ---- */
 
-static enum net_fate the_put_status;
+static enum net_delivery_status the_put_status;
 
-static enum net_fate answer_put_status(void *ctx, struct net_op *op, uint64_t *number)
+static enum net_delivery_status simulate_put_status(void *ctx, struct net_op *op, uint64_t *number)
 {
     (void)ctx;
     (void)op;
@@ -418,8 +418,8 @@ static void test_control_list_changes_during_traversal(void)
     open_connected_world(set);
     world_request_frame(0, 2);
     EXPECT(settle_world());
-    world.processes[0].net.fate = answer_put_status;
-    the_put_status = NET_FATE_ASK;
+    world.processes[0].net.fate = simulate_put_status;
+    the_put_status = NET_DELIVERY_QUERY;
     world_put(0, 1, 0, 64);
     u->op.done = send_control_on_completion;
     deliver_requests(find_qp(0, 1, 0), false); /* the put arrives, its acknowledgement does not */
@@ -434,7 +434,7 @@ static void test_control_list_changes_during_traversal(void)
         deliver_requests(find_qp(0, 2, 0), true);
         progress_process(2);
     }
-    the_put_status = NET_FATE_DONE;
+    the_put_status = NET_DELIVERY_DONE;
     alarm(30); /* the traversal once did not end */
     progress_process(0);
     alarm(0);

@@ -133,7 +133,7 @@ static void apply_actions(struct pair_state *now, int me, const struct conn *c, 
         o->qp_yours = o->yours;
     }
     if (actions & CONN_DO_HELLO)
-        send_hello(now, me, hello_number(c->mine, c->yours, conn_ready(c)));
+        send_hello(now, me, hello_number(c->mine, c->yours, conn_is_open(c)));
     if (actions & CONN_DO_OPENED) {
         EXPECT(o->state == CONN_OPEN || actions & CONN_DO_AGREE);
         EXPECT(!o->counted);
@@ -216,7 +216,7 @@ static bool handle_completion(struct pair_state *now, int me, bool late)
         break;
     case CLOSE:
         EXPECT(c.state == CONN_HALF || c.state == CONN_OPEN || c.state == CONN_CLOSING);
-        apply_actions(now, me, &c, conn_close(&c, busy));
+        apply_actions(now, me, &c, conn_close_received(&c, busy));
         break;
     case AGREE:
         EXPECT_EQ(c.state, CONN_CLOSING);
@@ -240,7 +240,7 @@ static bool fire_timer(struct pair_state *now, int me)
     if (conn_has_no_pending_hello(&c) ||
         (gives_up && o->completed[0])) /* completions are handled before the side gives up */
         return false;
-    unsigned actions = conn_timer(&c, the_limits.tries_max);
+    unsigned actions = conn_timer_expired(&c, the_limits.tries_max);
     if (the_limits.tries_max != UNLIMITED_TRIES && !(actions & CONN_DO_FAIL))
         o->unanswered++;
     apply_actions(now, me, &c, actions);
@@ -253,7 +253,7 @@ static bool close_idle(struct pair_state *now, int me)
     struct conn c = unpack_conn(o);
     if (o->state != CONN_OPEN || o->queued || o->posted[0] || o->mine >= the_limits.generations)
         return false;
-    apply_actions(now, me, &c, conn_idle(&c));
+    apply_actions(now, me, &c, conn_request_close(&c));
     return true;
 }
 
@@ -274,7 +274,7 @@ static void receive_hello(struct pair_state *now, int me, uint8_t number)
     bool ready = number & 1;
     uint32_t yours = number / 2 % (GENERATIONS + 1), mine = number / 2 / (GENERATIONS + 1) + 1;
     bool waiting = !conn_has_no_pending_hello(&c);
-    unsigned actions = conn_hello(&c, mine, yours, ready);
+    unsigned actions = conn_hello_received(&c, mine, yours, ready);
     if (waiting && mine == c.yours)
         o->unanswered = 0;
     apply_actions(now, me, &c, actions);
@@ -444,7 +444,7 @@ static bool expand_state(struct explore *e, const void *state)
     return test_failures == before;
 }
 
-static void explore_limits(struct limits limits)
+static void explore_within_limits(struct limits limits)
 {
     struct pair_state begin;
     memset(&begin, 0, sizeof(begin));
@@ -478,24 +478,24 @@ static void explore_limits(struct limits limits)
 
 static void test_three_generations(void)
 {
-    explore_limits((struct limits){.frames = 1, .generations = 3, .tries_max = UNLIMITED_TRIES});
+    explore_within_limits((struct limits){.frames = 1, .generations = 3, .tries_max = UNLIMITED_TRIES});
 }
 
 static void test_more_frames(void)
 {
-    explore_limits((struct limits){.frames = 2, .generations = 2, .tries_max = UNLIMITED_TRIES});
+    explore_within_limits((struct limits){.frames = 2, .generations = 2, .tries_max = UNLIMITED_TRIES});
 }
 
 static void test_no_early_give_up(void)
 {
-    explore_limits((struct limits){.frames = 1, .generations = 2, .tries_max = 2});
+    explore_within_limits((struct limits){.frames = 1, .generations = 2, .tries_max = 2});
 }
 
 static void test_frames_wait_for_hello(void)
 {
-    explore_limits((struct limits){
+    explore_within_limits((struct limits){
         .frames = 1, .generations = 3, .tries_max = UNLIMITED_TRIES, .half_open_holds_frames = true});
-    explore_limits((struct limits){
+    explore_within_limits((struct limits){
         .frames = 2, .generations = 2, .tries_max = UNLIMITED_TRIES, .half_open_holds_frames = true});
 }
 

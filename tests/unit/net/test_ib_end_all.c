@@ -64,9 +64,9 @@ static bool is_joined(const struct pair_state *now, int me)
 
 static void send_hello(struct pair_state *now, int me, const struct conn *c)
 {
-    uint32_t number = ((c->mine - 1) * (GENERATIONS + 1) + c->yours) * 2 + conn_ready(c);
+    uint32_t number = ((c->mine - 1) * (GENERATIONS + 1) + c->yours) * 2 + conn_is_open(c);
     if (fair && fair_count[!me] < (int)COUNT_OF(fair_hello[0]))
-        fair_hello[!me][fair_count[!me]++] = (struct hello){c->mine, c->yours, conn_ready(c)};
+        fair_hello[!me][fair_count[!me]++] = (struct hello){c->mine, c->yours, conn_is_open(c)};
     else if (!fair && c->mine <= GENERATIONS && c->yours <= GENERATIONS)
         now->side[!me].datagrams |= UINT64_C(1) << number;
 }
@@ -159,7 +159,7 @@ static void handle_next_item(struct pair_state *now, int me)
         o->received++;
         break;
     case CLOSE:
-        apply_actions(now, me, &c, conn_close(&c, o->queued || o->keep || o->next != o->nitems));
+        apply_actions(now, me, &c, conn_close_received(&c, o->queued || o->keep || o->next != o->nitems));
         break;
     case AGREE:
         apply_actions(now, me, &c, conn_close_accepted(&c));
@@ -258,7 +258,7 @@ static bool close_connection(struct pair_state *now, int me)
     if (!o->closes || !can_send_frames(o) || o->failed || o->queued || o->keep)
         return false;
     o->closes--;
-    apply_actions(now, me, &c, conn_idle(&c));
+    apply_actions(now, me, &c, conn_request_close(&c));
     return true;
 }
 
@@ -342,7 +342,7 @@ static bool fire_timer(struct pair_state *now, int me)
     struct conn c = unpack_conn(&now->side[me]);
     if (conn_has_no_pending_hello(&c))
         return false;
-    apply_actions(now, me, &c, conn_timer(&c, UINT32_MAX));
+    apply_actions(now, me, &c, conn_timer_expired(&c, UINT32_MAX));
     return true;
 }
 
@@ -352,7 +352,7 @@ static void receive_hello(struct pair_state *now, int me, const struct hello *h)
     if (now->side[me].failed)
         return;
     struct conn c = unpack_conn(&now->side[me]);
-    apply_actions(now, me, &c, conn_hello(&c, h->mine, h->yours, h->can_send_frames));
+    apply_actions(now, me, &c, conn_hello_received(&c, h->mine, h->yours, h->can_send_frames));
 }
 
 static bool (*const events[])(struct pair_state *, int) = {

@@ -271,7 +271,7 @@ static void test_invalid_peer_data_is_detected(void)
     size_t size = 0;
     bool broken = false;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        uint64_t head = ring_head(cases[i].size, cases[i].flag);
+        uint64_t head = ring_make_head(cases[i].size, cases[i].flag);
         broken = false;
         memcpy(p.rx.ring, &head, sizeof(head));
         EXPECT(ring_rx_peek(&p.rx, &size, &broken) == NULL);

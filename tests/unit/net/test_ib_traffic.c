@@ -69,7 +69,7 @@ static void apply_event(struct traffic_model *b, unsigned event)
         traffic_set_counted(&b->t, event == 9 ? COUNT : 0);
         break;
     default:
-        EXPECT_EQ(traffic_count(&b->t), counted == 1);
+        EXPECT_EQ(traffic_count_frame(&b->t), counted == 1);
         EXPECT_EQ(b->t.counted, counted > 0 ? counted - 1 : 0);
     }
 }
@@ -117,16 +117,16 @@ static void test_leave_is_delivered_once(void)
         const bool again = bits & 1, first = bits & 2, second = bits & 4, awaited = bits & 8;
         struct leave l = {0};
         EXPECT(!leave_must_be_repeated(&l));
-        leave_receive(&l, awaited);
+        leave_record_received(&l, awaited);
         EXPECT_EQ(leave_permits_failure(&l, true, true), !awaited);
-        leave_send(&l);
+        leave_record_sent(&l);
         EXPECT(leave_is_complete(&l) && leave_must_be_repeated(&l));
         EXPECT_EQ(leave_permits_failure(&l, false, true), !awaited);
         EXPECT(leave_permits_failure(&l, true, true) && leave_permits_failure(&l, false, false));
         leave_connection_failed(&l, first);
         EXPECT_EQ(l.delivered, first);
         if (again && leave_must_be_repeated(&l))
-            leave_send(&l);
+            leave_record_sent(&l);
         leave_connection_failed(&l, second);
         EXPECT_EQ(l.delivered, first || (again && second));
         EXPECT_EQ(leave_permits_end(&l), l.delivered || !awaited);

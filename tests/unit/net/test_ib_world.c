@@ -84,7 +84,7 @@ static void close_random_connection(void)
 {
     uint32_t from = choose_process(), to = choose_other_process(from);
     if (find_endpoint(from, to))
-        ib_peer_part(&world.processes[from].ib->base, world.processes[from].net.peers[to], true);
+        ib_peer_close_guest(&world.processes[from].ib->base, world.processes[from].net.peers[to], true);
 }
 
 static void request_random_heartbeat(void)

@@ -189,7 +189,7 @@ static void test_allocator_is_seen(void)
 enum { THREADS = 4, ROUNDS = 300 };
 
 /* Releases memory of a thread: blocks of the thread's arena, large blocks, and the thread's stack. */
-static void *churn_memory(void *arg)
+static void *release_thread_memory(void *arg)
 {
     struct watch *mine = arg;
     char *volatile small[32];
@@ -218,7 +218,7 @@ static void test_threads_are_seen(void)
         EXPECT(memhook_open(count_release, &watches[i], &why));
     EXPECT(!memhook_open(count_release, &watches[THREADS - 1], &why)); /* at most four listeners */
     for (int i = 0; i < THREADS - 1; i++)
-        pthread_create(&threads[i], NULL, churn_memory, &watches[i]);
+        pthread_create(&threads[i], NULL, release_thread_memory, &watches[i]);
     for (int i = 0; i < THREADS - 1; i++) {
         void *problem;
         pthread_join(threads[i], &problem);

@@ -14,7 +14,7 @@
 
 static void test_explanation(void)
 {
-    EXPECT_EQ(memlock_refuse(300u << 20, 64u << 10, "mlx5_0"), MPI_ERR_NO_MEM);
+    EXPECT_EQ(memlock_set_error(300u << 20, 64u << 10, "mlx5_0"), MPI_ERR_NO_MEM);
     const char *text = err_detail(MPI_ERR_NO_MEM);
     static const char *const parts[] = {
         "mlx5_0", "300 MiB", "64 KiB", "ulimit -l unlimited", "LimitMEMLOCK=infinity", "slurmd"};

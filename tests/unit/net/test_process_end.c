@@ -37,7 +37,7 @@ static pid_t start_child(int *go)
     return child;
 }
 
-static void close_in_case(struct net *net, enum close_case close_case)
+static void run_close_case(struct net *net, enum close_case close_case)
 {
     struct process_ends ends = {.is_open = false};
     struct process_end end = {.number = 7};
@@ -74,6 +74,6 @@ int main(void)
     struct net net = {.doorbell = &bell};
     large[0] = 1;
     for (int round = 0; round < ROUNDS && test_failures == 0; round++)
-        close_in_case(&net, (enum close_case)(round % CLOSE_CASES));
+        run_close_case(&net, (enum close_case)(round % CLOSE_CASES));
     return test_result();
 }

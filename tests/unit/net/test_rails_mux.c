@@ -119,10 +119,10 @@ static void test_shares_follow_completions(void)
             EXPECT(m.outstanding[rail] <= 4000);
         }
         EXPECT(m.outstanding[0] >= 4000 && m.outstanding[1] >= 4000);
-        mux_done(&m, 0, 1000);
+        mux_report_completed(&m, 0, 1000);
         done[0]++;
         if (step % 4 == 0) {
-            mux_done(&m, 1, 1000);
+            mux_report_completed(&m, 1, 1000);
             done[1]++;
         }
     }

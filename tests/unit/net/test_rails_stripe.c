@@ -282,17 +282,17 @@ static void test_failed_stripe_is_repeated(void)
     begin_filter(&f, 2, 2 << 20);
     filter_next(&f, 0, &ticket[0]);
     filter_next(&f, 0, &ticket[1]);
-    EXPECT_EQ(filter_rail(&f, 1, false), FILTER_NOTHING); /* stripes in flight may still arrive */
+    EXPECT_EQ(filter_set_rail_up(&f, 1, false), FILTER_NOTHING); /* stripes in flight may still arrive */
     EXPECT_EQ(filter_failed(&f, ticket[1]), FILTER_AGAIN);
     EXPECT_EQ(filter_next(&f, 5, &again), 1);
     EXPECT_EQ(f.stripes[1].stripe.rail, 0);
     EXPECT_EQ(f.stripes[1].stripe.offset, 1 << 20);
     /* A completion of the abandoned attempt is ignored. */
     EXPECT_EQ(filter_completed(&f, ticket[1], 9, NULL), FILTER_NOTHING);
-    EXPECT_EQ(filter_rail(&f, 0, false), FILTER_NOTHING);
+    EXPECT_EQ(filter_set_rail_up(&f, 0, false), FILTER_NOTHING);
     EXPECT_EQ(filter_failed(&f, again), FILTER_STUCK);
     EXPECT_EQ(filter_next(&f, 9, &again), -1);
-    EXPECT_EQ(filter_rail(&f, 1, true), FILTER_AGAIN);
+    EXPECT_EQ(filter_set_rail_up(&f, 1, true), FILTER_AGAIN);
     EXPECT_EQ(filter_next(&f, 9, &again), 1);
     EXPECT_EQ(f.stripes[1].stripe.rail, 1);
     EXPECT_EQ(filter_completed(&f, ticket[0], 10, NULL), FILTER_NOTHING);
@@ -312,7 +312,7 @@ static void test_random_failures(void)
             enum filter_verdict v = FILTER_NOTHING;
             unsigned what = random_below(8), pick = opened ? random_below(opened) : 0;
             if (what == 0)
-                filter_rail(&f, random_below(4), random_below(3) != 0);
+                filter_set_rail_up(&f, random_below(4), random_below(3) != 0);
             else if (what < 4 && opened < 64 && filter_next(&f, steps, &ticket) >= 0)
                 open[opened++] = ticket;
             else if (opened && what < 7) {

@@ -411,9 +411,9 @@ static void test_unloaded_library(void)
     acquire_and_release(0, 1);
     acquire_and_release(0, 1);
     expect_stats(1, 2, 0, 0);
-    uint64_t before = library_unloads();
+    uint64_t before = library_count_unloads();
     dlclose(library);
-    EXPECT_EQ(library_unloads(), before + 1);
+    EXPECT_EQ(library_count_unloads(), before + 1);
     acquire_and_release(0, 1);
     expect_stats(1, 3, 0, 1);
     pins.base = (uintptr_t)1 << 44;

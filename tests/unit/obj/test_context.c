@@ -70,17 +70,17 @@ static void test_retired_ids_get_new_epoch(void)
     static struct proc p;
     context_ids_init(&p);
     const uint32_t id = 77, other = 78, old = 3 * CONTEXT_IDS + id;
-    context_id_take(&p, old);
+    context_id_reserve(&p, old);
     EXPECT(context_is_current(&p, old) && !context_is_retired(&p, context_of_id(old)));
     context_retire(&p, old);
     EXPECT(context_is_retired(&p, context_of_id(old)) && context_is_retired(&p, context_of_id(old) + 1));
     EXPECT(!context_is_retired(&p, context_of_id(old + CONTEXT_IDS)) &&
            !context_is_retired(&p, context_of_id(other)));
     EXPECT(!context_is_retired(&p, 1u << 31 | context_of_id(old))); /* the context of no communicator */
-    contexts_return(&p, false);
+    context_free_retired_ids(&p, false);
     EXPECT(!is_set(p.context_mask, id)); /* enough other ids are free */
     EXPECT_EQ(p.context_epoch, 0);
-    contexts_return(&p, true);
+    context_free_retired_ids(&p, true);
     EXPECT(is_set(p.context_mask, id));
     EXPECT_EQ(p.context_epoch, 4);
     uint32_t ids[2] = {id, other};
@@ -88,8 +88,8 @@ static void test_retired_ids_get_new_epoch(void)
     EXPECT_EQ(ids[0], old + CONTEXT_IDS);
     EXPECT(context_is_current(&p, ids[0]) && !context_is_current(&p, old));
     context_retire(&p, (CONTEXT_EPOCHS - 1) * CONTEXT_IDS + other);
-    context_id_take(&p, other);
-    contexts_return(&p, true);
+    context_id_reserve(&p, other);
+    context_free_retired_ids(&p, true);
     EXPECT(!is_set(p.context_mask, other)); /* the id has no later epoch */
     free(p.context_epochs);
 }

@@ -44,7 +44,7 @@ static void world_open(struct world *w)
 /* Starts requests in every state, so that a frame with a valid cookie finds one. */
 static void start_requests(struct world *w)
 {
-    struct dtype *byte = dtype_from(MPI_BYTE);
+    struct dtype *byte = dtype_from_handle(MPI_BYTE);
     struct envelope env = {.context = 2, .source = 0};
     char *room = w->guarded + GUARD;
     struct request *r;

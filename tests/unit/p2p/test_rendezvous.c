@@ -67,7 +67,7 @@ static void start_random_send(struct stream *s)
     for (size_t i = 0; i < o->size; i++)
         o->buf[i] = message_byte(n, i, o->size);
     struct fake_rank *me = sender_of(s);
-    EXPECT_EQ(p2p_isend(me->p2p, o->buf, (MPI_Count)o->size, dtype_from(MPI_BYTE),
+    EXPECT_EQ(p2p_isend(me->p2p, o->buf, (MPI_Count)o->size, dtype_from_handle(MPI_BYTE),
                         &me->peers[receiver_of(s)->net.rank], o->env,
                         random_below(8) ? SEND_STANDARD : SEND_SYNCHRONOUS, &o->r),
               0);
@@ -80,7 +80,8 @@ static void start_receive(struct stream *s, struct envelope env, size_t room)
     struct op *o = &s->receives[s->nreceives++];
     *o = (struct op){.env = env, .size = room, .started = true, .partner = -1};
     memset(o->buf, 0xdd, sizeof(o->buf));
-    EXPECT_EQ(p2p_irecv(receiver_of(s)->p2p, o->buf, (MPI_Count)room, dtype_from(MPI_BYTE), env, &o->r), 0);
+    EXPECT_EQ(
+        p2p_irecv(receiver_of(s)->p2p, o->buf, (MPI_Count)room, dtype_from_handle(MPI_BYTE), env, &o->r), 0);
 }
 
 static void start_random_receive(struct stream *s)

@@ -132,8 +132,8 @@ static void world_close(void)
 static void post_receive(void)
 {
     struct envelope env = {.context = 2, .source = w.setup.wildcard ? MPI_ANY_SOURCE : SENDER, .tag = 5};
-    EXPECT_EQ(p2p_irecv(receiver_rank()->p2p, w.buf, (MPI_Count)w.setup.room, dtype_from(MPI_BYTE), env,
-                        &w.receive),
+    EXPECT_EQ(p2p_irecv(receiver_rank()->p2p, w.buf, (MPI_Count)w.setup.room, dtype_from_handle(MPI_BYTE),
+                        env, &w.receive),
               0);
 }
 
@@ -141,7 +141,7 @@ static void start_send(void)
 {
     struct fake_rank *me = &fake_ranks[SENDER];
     struct envelope env = {.context = 2, .source = SENDER, .tag = 5};
-    EXPECT_EQ(p2p_isend(me->p2p, w.data, (MPI_Count)w.setup.message, dtype_from(MPI_BYTE),
+    EXPECT_EQ(p2p_isend(me->p2p, w.data, (MPI_Count)w.setup.message, dtype_from_handle(MPI_BYTE),
                         &me->peers[RECEIVER], env, w.setup.synchronous ? SEND_SYNCHRONOUS : SEND_STANDARD,
                         &w.send),
               0);

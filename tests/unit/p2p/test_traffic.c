@@ -169,7 +169,7 @@ static uint64_t traffic_exchanges(struct traffic *t, const struct cost_row *r, u
 
 /* In exchanges of 1 MiB and 4 MiB reading and pieces took 1.46 and 1.76 times as long as a write by the
  * sender (docs/tuning.md). */
-static void the_sender_writes_in_exchanges(void)
+static void test_sender_writes_in_exchanges(void)
 {
     static const uint32_t write_percents[] = {110, 68, 57};
     for (unsigned m = 0; m < sizeof(machines) / sizeof(machines[0]); m++)
@@ -196,7 +196,7 @@ static void the_sender_writes_in_exchanges(void)
         }
 }
 
-static void candidates_follow_from_options(void)
+static void test_options_limit_candidates(void)
 {
     const uint32_t pieces = PATH_BIT(PATH_PIECES), read = PATH_BIT(PATH_READ), write = PATH_BIT(PATH_WRITE),
                    split = PATH_BIT(PATH_SPLIT);
@@ -291,8 +291,8 @@ int main(void)
 {
     TEST_RUN(test_one_size);
     TEST_RUN(test_first_messages);
-    TEST_RUN(the_sender_writes_in_exchanges);
-    TEST_RUN(candidates_follow_from_options);
+    TEST_RUN(test_sender_writes_in_exchanges);
+    TEST_RUN(test_options_limit_candidates);
     TEST_RUN(test_kinds_are_distinguished);
     TEST_RUN(test_unavailable_paths);
     TEST_RUN(test_shares);

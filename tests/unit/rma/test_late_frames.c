@@ -15,7 +15,7 @@ static void address_of_counters_without_window(void)
     static struct peer peer;
     const struct frame_header h = {.kind = P2P_FRAME_ONE_SIDED, .flags = RMA_COUNTS, .context = 2 * 77};
     const char payload[64] = {0};
-    rma_arrived(&rma, &peer, &h, payload, sizeof(payload)); /* a failed check would end the process */
+    rma_handle_frame(&rma, &peer, &h, payload, sizeof(payload)); /* a failed check would end the process */
     EXPECT(win_of_context(&rma, h.context) == NULL);
 }
 

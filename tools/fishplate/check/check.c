@@ -125,7 +125,7 @@ static int run_job(const struct check_options *q)
             survey_label(&s, q->names);
         findings_judge(&s, &f);
         if (q->json)
-            check_json(stdout, &s, &f);
+            check_print_json(stdout, &s, &f);
         else
             check_text(stdout, &s, &f);
         fflush(stdout);
@@ -133,7 +133,7 @@ static int run_job(const struct check_options *q)
             status |= f.v[i].severity == CHECK_WARNING;
         if (q->svg && !command_write_file("fishplate check", q->svg, check_svg, &s))
             status = 2;
-        if (q->report && check_report(q->report, &s) != 0)
+        if (q->report && check_write_report(q->report, &s) != 0)
             status = 2;
         free(f.v);
     }

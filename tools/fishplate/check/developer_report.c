@@ -39,7 +39,7 @@ static void report_host(FILE *out, const struct facts *h)
     char name[96];
     fprintf(out, "\n%s: Fishplate %s, Linux %s, %d processors, %.1f GB memory, ", h->host, h->version,
             h->kernel, h->cpus, (double)h->memory / 1e9);
-    check_memory_limits(out, h);
+    check_print_memory_limits(out, h);
     fputc('\n', out);
     for (int i = 0; i < h->nports && i < FACT_PORTS; i++) {
         const struct net_port *p = &h->ports[i];
@@ -94,7 +94,7 @@ static int report_write(FILE *out, const struct survey *s)
     if (s->n > 1) {
         report_sizes(out, s);
         fprintf(out, "\n```text");
-        check_figures(out, s);
+        check_print_figures(out, s);
         fprintf(out, "```\n");
     } else {
         fprintf(out, "\nThere is one host, so that nothing was measured between hosts: fishplate check "
@@ -102,12 +102,12 @@ static int report_write(FILE *out, const struct survey *s)
     }
     findings_judge(s, &f);
     fprintf(out, "\n## Findings\n\n");
-    check_findings(out, s, &f);
+    check_print_findings(out, s, &f);
     free(f.v);
     return ferror(out) != 0;
 }
 
-int check_report(const char *path, const struct survey *s)
+int check_write_report(const char *path, const struct survey *s)
 {
     struct survey numbered = *s;
     numbered.hosts = malloc((size_t)s->n * sizeof(*s->hosts));

@@ -39,7 +39,7 @@ static void findings_add(struct findings *f, enum severity severity, const char 
     va_end(args);
 }
 
-double host_median(const struct survey *s, const double *figures, int host)
+double survey_get_host_median(const struct survey *s, const double *figures, int host)
 {
     double *v = malloc((size_t)s->n * sizeof(*v)), m = 0;
     int n = 0;
@@ -53,7 +53,7 @@ double host_median(const struct survey *s, const double *figures, int host)
 }
 
 /* Returns the fastest figure of a host's pairs: a host is slow only if all its pairs are slow. */
-static double host_best(const struct survey *s, const double *figures, int host, bool least)
+static double survey_get_best_figure(const struct survey *s, const double *figures, int host, bool least)
 {
     double best = 0;
     for (int i = 0; i < s->n; i++) {
@@ -65,7 +65,7 @@ static double host_best(const struct survey *s, const double *figures, int host,
 }
 
 /* Returns the median over all hosts but `host`. */
-static double others_median(const struct survey *s, const double *medians, int host)
+static double survey_get_others_median(const struct survey *s, const double *medians, int host)
 {
     double *v = malloc((size_t)s->n * sizeof(*v)), m = 0;
     int n = 0;
@@ -100,11 +100,12 @@ static void judge_hosts(const struct survey *s, struct findings *f)
 {
     double *rate = calloc((size_t)s->n, sizeof(*rate)), *time = calloc((size_t)s->n, sizeof(*time));
     for (int h = 0; rate && time && h < s->n; h++) {
-        rate[h] = host_best(s, s->bandwidth, h, false);
-        time[h] = host_best(s, s->latency, h, true);
+        rate[h] = survey_get_best_figure(s, s->bandwidth, h, false);
+        time[h] = survey_get_best_figure(s, s->latency, h, true);
     }
     for (int h = 0; rate && time && s->n > 2 && h < s->n; h++) {
-        const double rate_else = others_median(s, rate, h), time_else = others_median(s, time, h);
+        const double rate_else = survey_get_others_median(s, rate, h),
+                     time_else = survey_get_others_median(s, time, h);
         if (rate[h] > 0 && rate[h] < SLOW_HOST * rate_else)
             findings_add(
                 f, CHECK_WARNING, s->hosts[h].host,

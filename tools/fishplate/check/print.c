@@ -12,7 +12,7 @@ enum {
     NAMES_MAX = 8    /* largest number of hosts named in one finding */
 };
 
-void check_memory_limits(FILE *out, const struct facts *h)
+void check_print_memory_limits(FILE *out, const struct facts *h)
 {
     if (h->memlock == UINT64_MAX)
         fprintf(out, "locked memory unlimited");
@@ -31,7 +31,7 @@ static void check_print_host(FILE *out, const struct facts *h)
     fprintf(out, "Fishplate %s, Linux %s, %d processors, %.1f GB memory\n", h->version, h->kernel, h->cpus,
             (double)h->memory / 1e9);
     fputs("  ", out);
-    check_memory_limits(out, h);
+    check_print_memory_limits(out, h);
     if (h->clock_error > 0)
         fprintf(out, ", clock %+.3f ms (within %.3f)", h->clock * 1e3, h->clock_error * 1e3);
     fputc('\n', out);
@@ -72,8 +72,9 @@ static void check_print_medians(FILE *out, const struct survey *s)
 {
     fprintf(out, "\n%-24s %12s %12s   (medians over its pairs)\n", "host", "MB/s", "us");
     for (int i = 0; i < s->n; i++)
-        fprintf(out, "%-24.24s %12.0f %12.2f\n", s->hosts[i].host, host_median(s, s->bandwidth, i) / 1e6,
-                host_median(s, s->latency, i) * 1e6);
+        fprintf(out, "%-24.24s %12.0f %12.2f\n", s->hosts[i].host,
+                survey_get_host_median(s, s->bandwidth, i) / 1e6,
+                survey_get_host_median(s, s->latency, i) * 1e6);
 }
 
 static bool findings_are_equal(const struct finding *a, const struct finding *b)
@@ -98,7 +99,7 @@ static void check_print_finding(FILE *out, const struct findings *f, int first)
     fprintf(out, "%s%s.\n    %s\n", it->host[0] ? ": " : "", it->what, it->todo);
 }
 
-void check_figures(FILE *out, const struct survey *s)
+void check_print_figures(FILE *out, const struct survey *s)
 {
     if (s->n > 1 && s->n <= MATRIX_MAX) {
         check_print_matrix(out, s, "Bandwidth, MB/s", s->bandwidth, 1e6, " %9.0f");
@@ -108,7 +109,7 @@ void check_figures(FILE *out, const struct survey *s)
     }
 }
 
-void check_findings(FILE *out, const struct survey *s, const struct findings *f)
+void check_print_findings(FILE *out, const struct survey *s, const struct findings *f)
 {
     int warnings = 0;
     for (int i = 0; i < f->n; i++) {
@@ -131,9 +132,9 @@ void check_text(FILE *out, const struct survey *s, const struct findings *f)
         check_print_host(out, &s->hosts[i]);
     if (s->n > 1)
         fprintf(out, "\nBetween hosts: %s\n", s->path);
-    check_figures(out, s);
+    check_print_figures(out, s);
     fputc('\n', out);
-    check_findings(out, s, f);
+    check_print_findings(out, s, f);
 }
 
 static void json_host(struct json *j, const struct facts *h)
@@ -176,7 +177,7 @@ static void json_matrix(struct json *j, const char *name, const struct survey *s
     json_end(j);
 }
 
-void check_json(FILE *out, const struct survey *s, const struct findings *f)
+void check_print_json(FILE *out, const struct survey *s, const struct findings *f)
 {
     struct json j = {.out = out};
     json_object(&j, NULL);

@@ -63,7 +63,7 @@ bool diagnosis_make(const struct snapshot *before, const struct snapshot *now, d
         return false;
     for (uint32_t r = 0; r < now->ranks; r++) {
         diagnosis_classify_rank(before->samples[r], now->samples[r], &out->why.rank[r]);
-        const struct page_wait *wait = why_wait(&out->why.rank[r]);
+        const struct page_wait *wait = why_get_first_wait(&out->why.rank[r]);
         if (wait && now->samples[r]->now > wait->since)
             out->waited_ns[r] = now->samples[r]->now - wait->since;
     }

@@ -48,7 +48,7 @@ static const char *html_rank_style(const struct why_rank *r)
 static void node_text(const struct diagnosis *a, uint32_t rank, char *out, size_t size)
 {
     const struct why_rank *r = &a->why.rank[rank];
-    const struct page_wait *wait = why_wait(r);
+    const struct page_wait *wait = why_get_first_wait(r);
     const char *place = wait ? place_text(a->wording.places, &wait->caller) : "";
     if (wait)
         snprintf(out, size, "%s%s%s", wait->call[0] ? wait->call : "an MPI call", *place ? " at " : "",
@@ -93,7 +93,7 @@ static void add_edge(struct drawing *d, uint32_t from, int64_t to)
 static void add_edges(struct drawing *d, uint32_t r)
 {
     const struct why *w = &d->a->why;
-    const struct page_wait *wait = why_wait(&w->rank[r]);
+    const struct page_wait *wait = why_get_first_wait(&w->rank[r]);
     if (is_rank_stuck(&w->rank[r])) {
         add_edge(d, r, w->rank[r].next);
         return;

@@ -36,7 +36,7 @@ static void write_item(struct json *j, const struct page_wait *wait, const struc
 static void write_rank(struct json *j, const struct diagnosis *a, uint32_t r)
 {
     const struct why_rank *rank = &a->why.rank[r];
-    const struct page_wait *wait = why_wait(rank);
+    const struct page_wait *wait = why_get_first_wait(rank);
     json_object(j, NULL);
     json_members(j, "rank=%d state=%s", r, why_state_word(rank->state));
     json_bool(j, "live", rank->live);

@@ -17,7 +17,7 @@ const struct page_wait *page_first_wait(const struct page *page)
     return NULL;
 }
 
-const struct page_wait *why_wait(const struct why_rank *r)
+const struct page_wait *why_get_first_wait(const struct why_rank *r)
 {
     return r->state == WHY_WAITS ? page_first_wait(r->page) : NULL;
 }
@@ -61,7 +61,7 @@ static bool finding_follow_waits(struct why *w, uint32_t start, uint32_t *seen, 
         uint32_t last = start;
         while (w->rank[last].next != (int)r)
             last = (uint32_t)w->rank[last].next;
-        struct why_finding *f = finding_new(w, WHY_DESERTED);
+        struct why_finding *f = finding_new(w, WHY_PEER_LEFT);
         if (!f || !rank_list_append(&f->ranks, &f->nranks, last) ||
             !rank_list_append(&f->ranks, &f->nranks, r))
             return false;
@@ -120,7 +120,7 @@ static bool find_slow_ranks(struct why *w)
     struct why_finding *f = NULL;
     bool ok = waited != NULL, blocks = false;
     for (uint32_t r = 0; ok && r < w->n; r++) {
-        const struct page_wait *wait = w->rank[r].steady ? why_wait(&w->rank[r]) : NULL;
+        const struct page_wait *wait = w->rank[r].steady ? why_get_first_wait(&w->rank[r]) : NULL;
         for (uint32_t k = 0; wait && k < wait->nitems; k++) {
             const struct page_item *item = &wait->items[k];
             if (item->peer >= 0 && (uint32_t)item->peer < w->n && item->step != PAGE_MOVING)
@@ -148,17 +148,17 @@ static bool find_slow_ranks(struct why *w)
 static bool find_unmoved_messages(struct why *w)
 {
     for (uint32_t r = 0; r < w->n; r++) {
-        const struct page_wait *wait = w->rank[r].steady ? why_wait(&w->rank[r]) : NULL;
+        const struct page_wait *wait = w->rank[r].steady ? why_get_first_wait(&w->rank[r]) : NULL;
         for (uint32_t k = 0; wait && k < wait->nitems; k++) {
             const struct page_item *send = &wait->items[k];
             if (send->kind != PAGE_SEND || send->peer < 0 || (uint32_t)send->peer >= w->n)
                 continue;
             const struct why_rank *to = &w->rank[send->peer];
-            const struct page_wait *theirs = to->steady ? why_wait(to) : NULL;
+            const struct page_wait *theirs = to->steady ? why_get_first_wait(to) : NULL;
             bool found = false;
             for (uint32_t i = 0; theirs && i < theirs->nitems; i++)
                 found = found || why_messages_match(&theirs->items[i], (uint32_t)send->peer, send, r);
-            struct why_finding *f = found ? finding_new(w, WHY_UNMOVED) : NULL;
+            struct why_finding *f = found ? finding_new(w, WHY_NOT_TRANSFERRED) : NULL;
             if (found && (!f || !rank_list_append(&f->ranks, &f->nranks, r) ||
                           !rank_list_append(&f->ranks, &f->nranks, (uint32_t)send->peer)))
                 return false;
@@ -171,7 +171,7 @@ static bool find_unknown(struct why *w)
 {
     struct why_finding *f = NULL;
     for (uint32_t r = 0; r < w->n; r++) {
-        const struct page_wait *wait = w->rank[r].steady ? why_wait(&w->rank[r]) : NULL;
+        const struct page_wait *wait = w->rank[r].steady ? why_get_first_wait(&w->rank[r]) : NULL;
         bool unknown = wait && wait->nitems == 0;
         for (uint32_t k = 0; wait && k < wait->nitems; k++)
             unknown = unknown || wait->items[k].kind == PAGE_OTHER;

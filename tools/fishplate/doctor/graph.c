@@ -99,7 +99,7 @@ static bool can_item_complete(const struct why *w, uint32_t r, const struct page
             return can_any_rank_unblock(w, r, item, g, blocked);
         return !peer || can_rank_unblock(w, r, item, (uint32_t)item->peer, blocked);
     case PAGE_SEND:
-    case PAGE_ROOM:
+    case PAGE_STALLED_SEND:
     case PAGE_NAMED:
         if (item->kind == PAGE_SEND && item->step == PAGE_POSTED)
             return !peer || can_rank_unblock(w, r, item, (uint32_t)item->peer, blocked);
@@ -112,7 +112,7 @@ static bool can_item_complete(const struct why *w, uint32_t r, const struct page
         *blocked = item->peer;
         return !peer || w->rank[item->peer].live;
     case PAGE_COLL:
-    case PAGE_TOGETHER:
+    case PAGE_CREATION:
         return can_collective_start(w, meeting_find_collective(w, wait, item), r, blocked);
     default:
         return true;

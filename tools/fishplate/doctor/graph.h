@@ -47,13 +47,13 @@ struct why_meeting {
 };
 
 enum why_kind {
-    WHY_DEADLOCK, /* ranks[]: each waits for the next, the last for the first */
-    WHY_DESERTED, /* ranks[0] waits for ranks[1], which has finished or ended */
-    WHY_MISMATCH, /* a collective call in which some ranks made another call */
-    WHY_MISSING,  /* a collective call that running ranks have not made */
-    WHY_SLOW,     /* ranks[] compute or are stopped while others wait for them */
-    WHY_UNMOVED,  /* ranks[0] sends and ranks[1] receives a matching message, which is not transferred */
-    WHY_UNKNOWN,  /* ranks[] wait for an item of unknown kind */
+    WHY_DEADLOCK,        /* ranks[]: each waits for the next, the last for the first */
+    WHY_PEER_LEFT,       /* ranks[0] waits for ranks[1], which has finished or ended */
+    WHY_MISMATCH,        /* a collective call in which some ranks made another call */
+    WHY_MISSING,         /* a collective call that running ranks have not made */
+    WHY_SLOW,            /* ranks[] compute or are stopped while others wait for them */
+    WHY_NOT_TRANSFERRED, /* ranks[0] sends and ranks[1] receives a matching message, which is not transferred */
+    WHY_UNKNOWN,         /* ranks[] wait for an item of unknown kind */
 };
 
 struct why_finding {
@@ -84,7 +84,7 @@ int page_group_member(const struct page_group *g, int rank);
 const struct page_wait *page_first_wait(const struct page *page);
 
 /* Returns the first wait of a rank in state WHY_WAITS; else NULL. */
-const struct page_wait *why_wait(const struct why_rank *r);
+const struct page_wait *why_get_first_wait(const struct why_rank *r);
 
 /* True if this receive or probe of rank `to` matches the send of rank `from`. */
 bool why_messages_match(const struct page_item *receive, uint32_t to, const struct page_item *send,

@@ -19,7 +19,7 @@ int page_group_member(const struct page_group *g, int rank)
     return -1;
 }
 
-static bool same_group(const struct page_group *a, const struct page_group *b)
+static bool groups_are_equal(const struct page_group *a, const struct page_group *b)
 {
     return a->context == b->context && a->size == b->size && a->nruns == b->nruns &&
            memcmp(a->runs, b->runs, sizeof(a->runs)) == 0;
@@ -27,7 +27,7 @@ static bool same_group(const struct page_group *a, const struct page_group *b)
 
 static bool is_collective(const struct page_item *item)
 {
-    return item->kind == PAGE_COLL || item->kind == PAGE_TOGETHER;
+    return item->kind == PAGE_COLL || item->kind == PAGE_CREATION;
 }
 
 static bool is_same_collective(const struct page_item *a, const struct page_item *b)
@@ -42,7 +42,7 @@ const struct why_meeting *meeting_find_collective(const struct why *w, const str
         return NULL;
     for (size_t i = 0; i < w->nmeetings; i++)
         if (is_same_collective(w->meetings[i].item, item) &&
-            same_group(w->meetings[i].group, &wait->groups[item->group]))
+            groups_are_equal(w->meetings[i].group, &wait->groups[item->group]))
             return &w->meetings[i];
     return NULL;
 }
@@ -78,7 +78,7 @@ static const struct page_item *meeting_find_wait(const struct why_rank *r, const
         const struct page_wait *wait = &r->page->waits[i];
         for (uint32_t k = 0; wait->id && k < wait->nitems; k++)
             if (is_same_collective(&wait->items[k], m->item) && wait->items[k].group < PAGE_GROUPS &&
-                same_group(&wait->groups[wait->items[k].group], m->group))
+                groups_are_equal(&wait->groups[wait->items[k].group], m->group))
                 return &wait->items[k];
     }
     return NULL;
@@ -100,7 +100,7 @@ static bool classify_member(struct why *w, struct why_meeting *m, uint32_t membe
         m->unknown = true;
         return true;
     }
-    if (m->item->kind == PAGE_TOGETHER)
+    if (m->item->kind == PAGE_CREATION)
         return rank_list_append(&m->missing, &m->nmissing, member);
     const struct page_comm *c = meeting_comm_calls(r->page, m->group);
     if (!c && r->page->comms_lost > 0)

@@ -46,7 +46,7 @@ static uint64_t module_base(const char *module)
 }
 
 /* Reads the first line that a command prints. No shell is used, because the path comes from the user. */
-static void first_line(char *const argv[], char *line, size_t size)
+static void place_read_command_output(char *const argv[], char *line, size_t size)
 {
     int ends[2];
     line[0] = '\0';
@@ -85,7 +85,8 @@ static void place_query_addr2line(const struct page_place *at, char *out, size_t
     char line[1024], address[32];
     snprintf(address, sizeof(address), "0x%llx",
              (unsigned long long)(at->offset - 1 + module_base(at->module)));
-    first_line((char *[]){"addr2line", "-e", (char *)at->module, address, NULL}, line, sizeof(line));
+    place_read_command_output((char *[]){"addr2line", "-e", (char *)at->module, address, NULL}, line,
+                              sizeof(line));
     char *note = strstr(line, " (discriminator");
     if (note)
         *note = '\0';

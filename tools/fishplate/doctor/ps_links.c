@@ -60,9 +60,9 @@ static void links_print(FILE *out, const struct snapshot *l, const struct link_s
 {
     fprintf(out, "%s: rank %d (%s) to rank %d (%s), rail %d, %s: ", k->slow ? "Slow link" : "Slowest link",
             k->from, links_rank_host(l, k->from), k->to, links_rank_host(l, k->to), k->rail, k->how);
-    words_bytes(out, (uint64_t)k->rate);
+    words_print_bytes(out, (uint64_t)k->rate);
     fprintf(out, "/s; others ");
-    words_bytes(out, (uint64_t)k->others);
+    words_print_bytes(out, (uint64_t)k->others);
     fprintf(out, "/s\n");
 }
 

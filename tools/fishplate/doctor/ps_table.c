@@ -73,9 +73,9 @@ static void rank_line(FILE *out, const struct sample *s, const struct sample *be
     table_print_number(out, rate.bytes);
     fprintf(out, "%5u  ", s->page.nunexpected);
     if (wait) {
-        words_wait(out, wait, -1);
+        words_print_wait(out, wait, -1);
         fprintf(out, " for ");
-        words_time(out, s->now > wait->since ? s->now - wait->since : 0);
+        words_print_time(out, s->now > wait->since ? s->now - wait->since : 0);
     } else if (s->page.nlinks > 0) {
         fprintf(out, "sends by %.28s", s->page.links[0].how);
     }
@@ -119,7 +119,7 @@ static void table_print_late_ranks(FILE *out, const struct snapshot *now, const 
         fprintf(out, " for %s on %s; ", m->wait->call, m->group ? m->group->label : "a communicator");
         words_print_ranks(out, m->waiting, m->nwaiting);
         fprintf(out, " %s, the first for ", m->nwaiting == 1 ? "waits" : "wait");
-        words_time(out, longest);
+        words_print_time(out, longest);
         fprintf(out, "\n");
     }
     diagnosis_free(&a);

@@ -30,7 +30,7 @@ void words_print_ranks(FILE *out, const uint32_t *ranks, uint32_t n)
     }
 }
 
-void words_time(FILE *out, uint64_t ns)
+void words_print_time(FILE *out, uint64_t ns)
 {
     const uint64_t s = ns / 1000000000u;
     if (s < 10)
@@ -43,7 +43,7 @@ void words_time(FILE *out, uint64_t ns)
         fprintf(out, "%.1f h", (double)s / 3600);
 }
 
-void words_bytes(FILE *out, uint64_t bytes)
+void words_print_bytes(FILE *out, uint64_t bytes)
 {
     static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
     double value = (double)bytes;
@@ -61,7 +61,8 @@ static const char *words_comm_label(const struct page_wait *wait, const struct p
                                                                            : "a communicator without a name";
 }
 
-static void words_peer(FILE *out, const struct page_wait *wait, const struct page_item *item, const char *way)
+static void words_print_peer(FILE *out, const struct page_wait *wait, const struct page_item *item,
+                             const char *way)
 {
     if (item->peer == PAGE_ANY)
         fprintf(out, "%s any rank", way);
@@ -73,15 +74,15 @@ static void words_peer(FILE *out, const struct page_wait *wait, const struct pag
         fprintf(out, "%s %d", way, item->peer);
 }
 
-static void words_message(FILE *out, const struct page_wait *wait, const struct page_item *item)
+static void words_print_message(FILE *out, const struct page_wait *wait, const struct page_item *item)
 {
-    words_peer(out, wait, item, item->kind == PAGE_SEND ? "to" : "from");
+    words_print_peer(out, wait, item, item->kind == PAGE_SEND ? "to" : "from");
     if (item->tag == PAGE_ANY)
         fprintf(out, ", any tag, ");
     else
         fprintf(out, ", tag %d, ", item->tag);
     if (item->kind == PAGE_SEND) {
-        words_bytes(out, item->bytes);
+        words_print_bytes(out, item->bytes);
         fprintf(out, ", ");
     }
     fprintf(out, "%s", words_comm_label(wait, item));
@@ -93,7 +94,7 @@ static void words_print_item(FILE *out, const struct page_wait *wait, const stru
     case PAGE_RECV:
     case PAGE_PROBE:
     case PAGE_SEND:
-        words_message(out, wait, item);
+        words_print_message(out, wait, item);
         break;
     case PAGE_COLL:
         fprintf(out, "%s", words_comm_label(wait, item));
@@ -102,10 +103,10 @@ static void words_print_item(FILE *out, const struct page_wait *wait, const stru
         if (item->number)
             fprintf(out, ", collective number %llu", (unsigned long long)item->number);
         break;
-    case PAGE_TOGETHER:
+    case PAGE_CREATION:
         fprintf(out, "%s", words_comm_label(wait, item));
         break;
-    case PAGE_ROOM:
+    case PAGE_STALLED_SEND:
         fprintf(out, "room for messages to %d", item->peer);
         break;
     case PAGE_LOCK:
@@ -130,7 +131,7 @@ static const char *item_kind_name(const struct page_item *item)
     return words[item->kind];
 }
 
-void words_wait(FILE *out, const struct page_wait *wait, int only)
+void words_print_wait(FILE *out, const struct page_wait *wait, int only)
 {
     const char *call = wait->call[0] ? wait->call : "an MPI call";
     const bool one = only >= 0 && (uint32_t)only < wait->nitems;
@@ -153,12 +154,12 @@ void words_wait(FILE *out, const struct page_wait *wait, int only)
 void words_print_rank_activity(FILE *out, const struct wording *t, uint32_t rank, int item)
 {
     const struct why_rank *r = &t->why->rank[rank];
-    const struct page_wait *wait = why_wait(r);
+    const struct page_wait *wait = why_get_first_wait(r);
     const char *place = wait ? place_text(t->places, &wait->caller) : "";
     switch (r->state) {
     case WHY_WAITS:
         fprintf(out, "waits in ");
-        words_wait(out, wait, item);
+        words_print_wait(out, wait, item);
         if (*place)
             fprintf(out, " at %s", place);
         break;

@@ -20,18 +20,18 @@ struct wording {
 void words_print_ranks(FILE *out, const uint32_t *ranks, uint32_t n);
 
 /* Prints a duration as "1.5 s", "12 s", "3 min" or "2.5 h". */
-void words_time(FILE *out, uint64_t ns);
-void words_bytes(FILE *out, uint64_t bytes);
+void words_print_time(FILE *out, uint64_t ns);
+void words_print_bytes(FILE *out, uint64_t bytes);
 
 /* Prints a wait as "MPI_Recv(from 1, tag 5, MPI_COMM_WORLD)". item: index of the item to print; -1: all. */
-void words_wait(FILE *out, const struct page_wait *wait, int item);
+void words_print_wait(FILE *out, const struct page_wait *wait, int item);
 
 /* Prints what a rank does, without the duration: "waits in MPI_Recv(...) at solver.c:210", "is stopped". */
 void words_print_rank_activity(FILE *out, const struct wording *t, uint32_t rank, int item);
 
 /* Prints unexpected messages and pending sends that nearly match the item, each prefixed with `before`. */
-void words_near_misses(FILE *out, const struct wording *t, uint32_t rank, const struct page_item *item,
-                       const char *before);
+void words_print_near_misses(FILE *out, const struct wording *t, uint32_t rank, const struct page_item *item,
+                             const char *before);
 
 /* Prints a finding in several lines. */
 void words_finding(FILE *out, const struct wording *t, const struct why_finding *f);

@@ -50,7 +50,7 @@ static void finding_print_durations(FILE *out, const struct wording *t, const ui
     if (longest == 0)
         return;
     fprintf(out, " for ");
-    words_time(out, longest);
+    words_print_time(out, longest);
 }
 
 /* Prints one line such as "rank 3 waits in ... for 12 s" for all ranks that do the same. */
@@ -136,8 +136,8 @@ static void finding_print_mismatch(FILE *out, const struct page_item *item, int 
     fprintf(out, "\n");
 }
 
-void words_near_misses(FILE *out, const struct wording *t, uint32_t rank, const struct page_item *item,
-                       const char *before)
+void words_print_near_misses(FILE *out, const struct wording *t, uint32_t rank, const struct page_item *item,
+                             const char *before)
 {
     const struct page *page = t->why->rank[rank].page;
     int shown = 0;
@@ -148,14 +148,14 @@ void words_near_misses(FILE *out, const struct wording *t, uint32_t rank, const 
         if (item->peer != PAGE_ANY && m->peer != item->peer)
             continue;
         fprintf(out, "%sa message of ", before);
-        words_bytes(out, m->bytes);
+        words_print_bytes(out, m->bytes);
         fprintf(out, " from %d has arrived, but it", m->peer);
         finding_print_mismatch(out, item, m->tag, m->context, context_label(page, m->context));
         shown++;
     }
     if (item->peer < 0 || (uint32_t)item->peer >= t->why->n)
         return;
-    const struct page_wait *theirs = why_wait(&t->why->rank[item->peer]);
+    const struct page_wait *theirs = why_get_first_wait(&t->why->rank[item->peer]);
     for (uint32_t k = 0; theirs && k < theirs->nitems && shown < NEAR_MAX; k++) {
         const struct page_item *send = &theirs->items[k];
         if (send->kind != PAGE_SEND || send->peer != (int32_t)rank)
@@ -174,15 +174,15 @@ static void finding_print_cycle(FILE *out, const struct wording *t, const struct
 {
     for (uint32_t i = 0; i < f->nranks && i < LINES_MAX; i++) {
         const struct why_rank *r = &t->why->rank[f->ranks[i]];
-        const struct page_wait *wait = why_wait(r);
+        const struct page_wait *wait = why_get_first_wait(r);
         finding_print_ranks(out, t, &f->ranks[i], 1);
         if (wait && r->item >= 0) {
             const struct page_item *item = &wait->items[r->item];
-            if (item->kind == PAGE_COLL || item->kind == PAGE_TOGETHER)
+            if (item->kind == PAGE_COLL || item->kind == PAGE_CREATION)
                 fprintf(out, "        rank %d has not come to it\n", r->next);
             else if (item->kind == PAGE_SEND)
                 fprintf(out, "        rank %d has posted no receive that takes it\n", r->next);
-            words_near_misses(out, t, f->ranks[i], item, "        ");
+            words_print_near_misses(out, t, f->ranks[i], item, "        ");
         }
     }
     if (f->nranks > LINES_MAX)
@@ -234,7 +234,7 @@ void words_print_title(FILE *out, const struct wording *t, const struct why_find
         title_ranks(out, f->ranks, f->nranks);
         fprintf(out, f->nranks == 1 ? " waits for itself" : " wait for each other in a circle");
         break;
-    case WHY_DESERTED:
+    case WHY_PEER_LEFT:
         fprintf(out, "Rank %u waits for rank %u, which has %s", f->ranks[0], f->ranks[1],
                 t->why->rank[f->ranks[1]].state == WHY_FINISHED ? "left MPI_Finalize" : "ended");
         break;
@@ -249,7 +249,7 @@ void words_print_title(FILE *out, const struct wording *t, const struct why_find
         fprintf(out, "Others wait for ");
         title_ranks(out, f->ranks, f->nranks);
         break;
-    case WHY_UNMOVED:
+    case WHY_NOT_TRANSFERRED:
         fprintf(out, "A message from rank %u to rank %u has its receive, but does not move", f->ranks[0],
                 f->ranks[1]);
         break;
@@ -266,7 +266,7 @@ void words_finding(FILE *out, const struct wording *t, const struct why_finding 
     fprintf(out, ".\n");
     switch (f->kind) {
     case WHY_DEADLOCK:
-    case WHY_DESERTED:
+    case WHY_PEER_LEFT:
         finding_print_cycle(out, t, f);
         break;
     case WHY_MISMATCH:
@@ -276,7 +276,7 @@ void words_finding(FILE *out, const struct wording *t, const struct why_finding 
     default:
         finding_print_ranks(out, t, f->ranks, f->nranks);
     }
-    if (f->kind == WHY_UNMOVED)
+    if (f->kind == WHY_NOT_TRANSFERRED)
         fprintf(out, "  This is not the program's doing: look at the network, or report it.\n");
     if (f->nbehind) {
         fprintf(out, "  Behind them:\n");

@@ -6,10 +6,10 @@
 #include <string.h>
 
 /* Limits in percent of the lowest median. After two passes a candidate is dropped if its fastest sample
- * exceeds OUT_AT_ONCE; after PICK_JUDGED passes if its median exceeds OUT_LATER. A single sample is
+ * exceeds DROP_EARLY_PERCENT; after PICK_JUDGED passes if its median exceeds DROP_LATE_PERCENT. A single sample is
  * unreliable: another program may have run, or caches were cold. */
-#define OUT_AT_ONCE 300
-#define OUT_LATER   120
+#define DROP_EARLY_PERCENT 300
+#define DROP_LATE_PERCENT  120
 
 /* Sorts by insertion: candidates with equal predictions keep their order. */
 static void sort_by_prediction(struct pick *p, const double *predicted)
@@ -84,8 +84,8 @@ static void finish_pass(struct pick *p)
     p->pass++;
     for (int i = 1; i < p->tries; i++) {
         const int c = p->order[i];
-        if (p->pass >= PICK_JUDGED ? pick_median(p, c) * 100 > least * OUT_LATER
-                                   : p->pass > 1 && least_sample(p, c) * 100 > least * OUT_AT_ONCE)
+        if (p->pass >= PICK_JUDGED ? pick_median(p, c) * 100 > least * DROP_LATE_PERCENT
+                                   : p->pass > 1 && least_sample(p, c) * 100 > least * DROP_EARLY_PERCENT)
             p->out[c] = true;
         left += !p->out[c];
     }

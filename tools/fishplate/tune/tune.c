@@ -108,7 +108,7 @@ static void tune_print_cell(const struct tune_cell *c)
     fflush(stdout);
 }
 
-static void tune_kind(struct tune *t, enum coll_kind kind, FILE *out)
+static void tune_operation(struct tune *t, enum coll_kind kind, FILE *out)
 {
     struct tune_cell cell[TUNE_SIZES_MAX];
     const int sizes = kind == COLL_BARRIER ? 1 : t->nsizes;
@@ -169,7 +169,7 @@ static void tune_all_cells(struct tune *t)
     t->end = MPI_Wtime() + t->seconds;
     for (int i = 0; i < OFFERED; i++)
         if (t->kinds[offered[i]])
-            tune_kind(t, offered[i], out);
+            tune_operation(t, offered[i], out);
     if (t->bench.rank == 0 && t->over)
         printf("%s after %d of %d measurements%s.\n", tune_was_stopped() ? "Stopped" : "The time was up",
                t->measured, t->cells_all,

@@ -20,7 +20,7 @@ static inline bool step_is_store(const ucontext_t *u)
     return u->uc_mcontext.gregs[REG_ERR] & STEP_FAULT_WRITES;
 }
 
-static inline uintptr_t step_place(const ucontext_t *u)
+static inline uintptr_t step_instruction_address(const ucontext_t *u)
 {
     return (uintptr_t)u->uc_mcontext.gregs[REG_RIP];
 }
@@ -83,7 +83,7 @@ static inline size_t step_vector_size(unsigned opcode, size_t vector, size_t sca
     }
 }
 
-static inline size_t step_scalar(unsigned pp)
+static inline size_t step_scalar_size(unsigned pp)
 {
     return pp == 2 ? 4 : pp == 3 ? 8 : 0;
 }
@@ -93,17 +93,18 @@ static inline size_t step_scalar(unsigned pp)
 static inline size_t step_avx_size(const unsigned char *c)
 {
     if (c[0] == 0xc5)
-        return step_vector_size(c[2], c[1] & 4 ? 32 : 16, step_scalar(c[1] & 3), false);
+        return step_vector_size(c[2], c[1] & 4 ? 32 : 16, step_scalar_size(c[1] & 3), false);
     if (c[0] == 0xc4)
         return (c[1] & 31) == 1
-                   ? step_vector_size(c[3], c[2] & 4 ? 32 : 16, step_scalar(c[2] & 3), c[2] & 0x80)
+                   ? step_vector_size(c[3], c[2] & 4 ? 32 : 16, step_scalar_size(c[2] & 3), c[2] & 0x80)
                    : 1;
     if ((c[1] & 7) != 1 || (c[3] & 7) != 0)
         return 1;
-    return step_vector_size(c[4], (size_t)16 << (c[3] >> 5 & 3), step_scalar(c[2] & 3), c[2] & 0x80);
+    return step_vector_size(c[4], (size_t)16 << (c[3] >> 5 & 3), step_scalar_size(c[2] & 3), c[2] & 0x80);
 }
 
-static inline size_t step_0f_size(const unsigned char *c, const struct step_prefixes *p, size_t operand)
+static inline size_t step_two_byte_opcode_size(const unsigned char *c, const struct step_prefixes *p,
+                                               size_t operand)
 {
     switch (*c) {
     case 0xa4: /* shld, shrd */
@@ -136,7 +137,7 @@ static inline size_t step_store_size(const unsigned char *code)
     const size_t operand = p.wide ? 8 : p.narrow ? 2 : 4;
     switch (*c) {
     case 0x0f:
-        return step_0f_size(c + 1, &p, operand);
+        return step_two_byte_opcode_size(c + 1, &p, operand);
     case 0x01: /* add, or, adc, sbb, and, sub, xor of a register */
     case 0x09:
     case 0x11:
@@ -166,7 +167,7 @@ static inline size_t step_store_size(const unsigned char *code)
  * instruction. *length: bytes of the instruction. */
 static inline size_t step_block_unit(const ucontext_t *u, bool *copies, size_t *length)
 {
-    const unsigned char *code = (const unsigned char *)step_place(u);
+    const unsigned char *code = (const unsigned char *)step_instruction_address(u);
     struct step_prefixes p;
     const unsigned char *c = step_prefixes_read(code, &p);
     *copies = *c == 0xa4 || *c == 0xa5;
@@ -177,7 +178,7 @@ static inline size_t step_block_unit(const ucontext_t *u, bool *copies, size_t *
     return *c & 1 ? (p.wide ? 8 : p.narrow ? 2 : 4) : 1;
 }
 
-static inline bool step_block(const ucontext_t *u, uintptr_t *to, size_t *bytes)
+static inline bool step_get_block_store(const ucontext_t *u, uintptr_t *to, size_t *bytes)
 {
     bool copies;
     size_t length;
@@ -189,7 +190,7 @@ static inline bool step_block(const ucontext_t *u, uintptr_t *to, size_t *bytes)
 
 /* Executes at most `bytes` bytes of rep movs or rep stos, element by element as the processor does: source
  * and target may overlap. */
-static inline size_t step_run_block(ucontext_t *u, size_t bytes)
+static inline size_t step_execute_block_store(ucontext_t *u, size_t bytes)
 {
     greg_t *r = u->uc_mcontext.gregs;
     bool copies;

@@ -124,7 +124,7 @@ void ib_lane_receive_message(struct ib_lane *lane, struct ib_buffer *b, uint32_t
 void ib_lane_receive_immediate(struct ib_lane *lane, struct ib_buffer *b, bool waited);
 /* Handles a message that was sent for an earlier generation of the connection (queue/xrc.h). */
 void ib_endpoint_receive_late(struct ib_endpoint *ep, struct ib_buffer *b, uint32_t length);
-void ib_buffer_orphan(struct ib_buffer *b);              /* a held message outlives its queue pair */
+void ib_buffer_detach_lane(struct ib_buffer *b);         /* a held message outlives its queue pair */
 void ib_endpoint_drain(struct ib_endpoint *ep);          /* delivers all messages that are next in order */
 void ib_endpoint_return_credits(struct ib_endpoint *ep); /* sends credits if they are due */
 int ib_rings_poll(struct ib *ib);

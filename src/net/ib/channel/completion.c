@@ -140,7 +140,7 @@ static inline int poll_adapter(struct ib *ib, const struct ib_adapter *a)
 
 /* Polls the adapters other than the first. Without connections or transfers on them, only the HELLO of a peer
  * whose path to the first adapter is broken can arrive there. */
-static __attribute__((noinline, cold)) int poll_elsewhere(struct ib *ib)
+static __attribute__((noinline, cold)) int poll_other_adapters(struct ib *ib)
 {
     int n = 0;
     bool all = ib->tick % IB_LISTEN == 0;
@@ -154,7 +154,7 @@ int ib_completions_poll(struct ib *ib)
 {
     int n = poll_adapter(ib, &ib->adapters[0]);
     if (unlikely(ib->nadapters > 1) && (ib->elsewhere > 0 || ib->tick % IB_LISTEN == 0))
-        n += poll_elsewhere(ib);
+        n += poll_other_adapters(ib);
     return n;
 }
 

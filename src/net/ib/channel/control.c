@@ -42,7 +42,7 @@ static void control_post(struct ib_endpoint *ep, enum ib_type type)
 /* Returns the set of control messages that may be sent now: none after CLOSE or AGREE, unless the peer
  * continues. A peer that must first repeat messages that a failed connection lost continues. It cannot send
  * KEEP before them, but it may need credits or an answer. */
-static uint32_t control_count_sendable(const struct ib_endpoint *ep)
+static uint32_t control_get_sendable_types(const struct ib_endpoint *ep)
 {
     if (ep->conn.state == CONN_OPEN)
         return traffic_is_ready(&ep->traffic) ? ep->control_pending : ep->control_pending & IB_UNORDERED;
@@ -94,7 +94,8 @@ void ib_control_flush(struct ib_endpoint *ep)
 {
     if (unlikely(ep->conn.state == CONN_FAILED))
         ep->control_pending = 0; /* the peer has ended */
-    for (uint32_t now; (now = control_count_sendable(ep)) != 0 && ib_lane_has_room(&ep->lanes[0], 1, true);) {
+    for (uint32_t now;
+         (now = control_get_sendable_types(ep)) != 0 && ib_lane_has_room(&ep->lanes[0], 1, true);) {
         enum ib_type type = (enum ib_type)__builtin_ctz(now);
         ep->control_pending &= ~(1u << type);
         control_post(ep, type);

@@ -166,7 +166,7 @@ static bool frame_hold_out_of_order(struct ib_endpoint *ep, struct ib_buffer *b)
 }
 
 /* Handles a held message whose queue pair was destroyed. Returns no credit for the message. */
-static void orphan_handle_buffer(struct ib_endpoint *ep, struct ib_buffer *b)
+static void handle_detached_buffer(struct ib_endpoint *ep, struct ib_buffer *b)
 {
     endpoint_deliver(ep, (const struct ib_head *)(const void *)b->data, b->length);
     ib_buffer_put(b->shared ? b->shared->pool : &ep->ib->large, b);
@@ -193,7 +193,7 @@ void ib_endpoint_drain(struct ib_endpoint *ep)
             if (likely(b->lane != NULL))
                 lane_handle_buffer(b->lane, b);
             else
-                orphan_handle_buffer(ep, b);
+                handle_detached_buffer(ep, b);
             more = true;
         }
     }
@@ -237,7 +237,7 @@ void ib_lane_receive_message(struct ib_lane *lane, struct ib_buffer *b, uint32_t
 
 /* Detaches a held buffer from its destroyed queue pair. The credits and ring slots in its header are void, as
  * is an offer or withdrawal of a ring in the message. */
-void ib_buffer_orphan(struct ib_buffer *b)
+void ib_buffer_detach_lane(struct ib_buffer *b)
 {
     struct ib_head *h = (struct ib_head *)(void *)b->data;
     if (!ib_head_outlives_connection(h))
@@ -256,7 +256,7 @@ void ib_endpoint_receive_late(struct ib_endpoint *ep, struct ib_buffer *b, uint3
     const bool ordered = head_is_ordered(h);
     if (h->type == IB_LEAVE) /* LEAVE concerns the process, not the generation, and is not repeated */
         control_receive(ep, h, length);
-    ib_buffer_orphan(b);
+    ib_buffer_detach_lane(b);
     if (!ordered || !frame_hold_out_of_order(ep, b))
         ib_buffer_put(b->shared->pool, b);
     ib_endpoint_drain(ep);

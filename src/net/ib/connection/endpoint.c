@@ -74,7 +74,7 @@ static void connections_trim(struct ib *ib, uint32_t most, const struct ib_endpo
             ib->endpoints[i] != but && (state == CONN_ASKING || state == CONN_HALF || state == CONN_OPEN);
     }
     for (struct ib_endpoint *ep; staying > most && (ep = find_longest_idle(ib, but)) != NULL; staying--)
-        ib_endpoint_perform_actions(ep, conn_idle(&ep->conn));
+        ib_endpoint_perform_actions(ep, conn_request_close(&ep->conn));
 }
 
 static void close_excess_connection(struct ib *ib, const struct ib_endpoint *for_this)
@@ -92,7 +92,7 @@ void ib_endpoints_trim(struct ib *ib)
 bool ib_endpoint_close(struct ib_endpoint *ep)
 {
     if (may_close(ep))
-        ib_endpoint_perform_actions(ep, conn_idle(&ep->conn));
+        ib_endpoint_perform_actions(ep, conn_request_close(&ep->conn));
     return ep->conn.state == CONN_IDLE || ep->conn.state == CONN_FAILED || ep->leave.received;
 }
 
@@ -260,7 +260,7 @@ void ib_endpoint_handle_hello(struct ib_endpoint *ep, const struct ib_hello *h)
     if (ep->traffic.state ==
         TRAFFIC_FAILING) /* the queue pairs are about to be destroyed; the peer repeats its HELLO */
         return;
-    unsigned actions = conn_hello(&ep->conn, h->mine, h->yours, h->ready != 0);
+    unsigned actions = conn_hello_received(&ep->conn, h->mine, h->yours, h->ready != 0);
     unsigned before = CONN_DO_DESTROY | CONN_DO_CREATE;
     check_hello(ep, h);
     if (actions & CONN_DO_BREAK)

@@ -111,7 +111,7 @@ void ib_hello_repeat(struct ib *ib)
             counter_add(&repeats, 1);
             if (now - ep->opening_since >= WORRY_S * 1000000000ull)
                 handshake_warn_slow(ep);
-            unsigned actions = conn_timer(&ep->conn, tries);
+            unsigned actions = conn_timer_expired(&ep->conn, tries);
             bool other = actions & CONN_DO_HELLO && ep->paths && ep->paths->count > 1 &&
                          ep->conn.tries % IB_PATH_TRIES == 0;
             if (other) {

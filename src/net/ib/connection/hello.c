@@ -98,7 +98,7 @@ static void hello_fill(const struct ib_endpoint *ep, struct ib_hello *h)
                            .to = (uint32_t)to.rank,
                            .mine = ep->conn.mine,
                            .yours = ep->conn.yours,
-                           .ready = conn_ready(&ep->conn),
+                           .ready = conn_is_open(&ep->conn),
                            .lanes = ib->lanes,
                            .receive = (uint32_t)ib->receive,
                            .scheme = (uint32_t)ib->rules.scheme,
@@ -134,7 +134,7 @@ static struct ibv_ah *get_address_handle(struct ib_endpoint *ep)
     return ep->ah;
 }
 
-static void hello_watch_peer(struct ib_endpoint *ep)
+static void hello_schedule_repeat(struct ib_endpoint *ep)
 {
     if (conn_has_no_pending_hello(&ep->conn))
         return;
@@ -155,7 +155,7 @@ void ib_hello_send(struct ib_endpoint *ep)
     struct ib_ud *ud = &ib->uds[ep->primary];
     struct ibv_ah *ah = get_address_handle(ep);
     struct ib_buffer *b = ud->sends < ud->depth && ah ? ib_buffer_get(&ib->ud_pool) : NULL;
-    hello_watch_peer(ep);
+    hello_schedule_repeat(ep);
     if (!b && ah && ud->sends == 0) /* no HELLO is in flight whose buffer could be reused */
         ib_fatal(ib, ep, "no handshake can be sent: %s", err_detail(MPI_ERR_NO_MEM));
     if (!b)

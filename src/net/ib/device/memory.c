@@ -58,7 +58,7 @@ static int register_on_device(const struct ib_device *d, void *address, size_t l
     if (!mr && (errno == ENOMEM || errno == EAGAIN || errno == ENOSPC))
         return memlock_limit() == UINT64_MAX
                    ? err_set(MPI_ERR_NO_MEM, "%s has no free memory region", d->name)
-                   : memlock_refuse(len, memlock_limit(), d->name);
+                   : memlock_set_error(len, memlock_limit(), d->name);
     if (!mr)
         return err_set(MPI_ERR_BUFFER, "%s cannot register %zu bytes at %p: %s", d->name, len, address,
                        err_reason(errno));
@@ -129,7 +129,7 @@ static int memory_get_entry(struct transport *t, const void *address, size_t len
     const int rc = regcache_get(ib_of(t)->regcache, address, len, alone, &e);
     if (rc != 0)
         return rc;
-    t->pin = regcache_pin(ib_of(t)->regcache);
+    t->pin = regcache_get_pin_cost(ib_of(t)->regcache);
     *mem = (struct net_mem){.address = (uintptr_t)address, .length = len, .handle = e};
     *key = region_key(e->handle);
     return 0;

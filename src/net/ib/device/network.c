@@ -158,12 +158,12 @@ static int offer_exchange(struct boot *b, const struct ib_offer *mine, struct de
     size_t len = 0;
     bool may = mine->softib || mine->fallback;
     int rc = b->local_rank == 0 ? offer_publish(b, mine) : 0;
-    rc = rc || !may ? rc : boot_softib_publish_key(b);
+    rc = rc || !may ? rc : boot_softib_publish_node(b);
     rc = rc ? rc : boot_fence(b);
     if (rc == 0 && b->rank == 0) {
         network_decide(b, d);
         if (may && (d->verdict == ALL_SOFTIB || d->verdict == CHOOSE_NOWHERE))
-            rc = boot_softib_describe(b, mine->softib);
+            rc = boot_softib_publish_fabric(b, mine->softib);
         rc = rc ? rc : boot_put(b, "ib.network", d, sizeof(*d));
     }
     rc = rc ? rc : boot_fence(b);
@@ -174,7 +174,7 @@ static int offer_exchange(struct boot *b, const struct ib_offer *mine, struct de
         *d = (struct decision){.verdict = UNREADABLE};
     free(bytes);
     if (rc == 0 && may && (d->verdict == ALL_SOFTIB || d->verdict == CHOOSE_NOWHERE))
-        rc = boot_softib_fetch_key(b);
+        rc = boot_softib_set_environment(b);
     return rc;
 }
 

@@ -183,7 +183,7 @@ static int read_weights(struct ib *ib)
 }
 
 /* Explains in the log that XRC uses only one rail: initiators and targets cannot use several. */
-static void open_xrc_rail(struct ib *ib, const struct boot *boot)
+static void limit_xrc_to_one_rail(struct ib *ib, const struct boot *boot)
 {
     const struct net_port *used = ib->device.used;
     uint32_t unused = 0;
@@ -213,7 +213,7 @@ int ib_rails_open(struct ib *ib, struct boot *boot)
         return rc;
     rail_add(ib, &ib->device, a);
     if (ib->receive == IB_RECEIVE_XRC) {
-        open_xrc_rail(ib, boot);
+        limit_xrc_to_one_rail(ib, boot);
         return read_weights(ib);
     }
     uint32_t n = choose_rails(ib->device.survey.ports, ib->device.survey.count, home, IB_ADAPTERS_MAX,

@@ -53,7 +53,7 @@ void ib_peer_lost(struct transport *t, struct peer *peer)
 
 /* True if no port is up. The adapter may report an error before the event of the port, so the state of each
  * port is queried too. */
-static bool no_port_up(const struct ib *ib)
+static bool all_ports_are_down(const struct ib *ib)
 {
     for (uint32_t i = 0; i < ib->nrails; i++) {
         const struct ib_device *d = ib->rails[i].device;
@@ -66,18 +66,18 @@ static bool no_port_up(const struct ib *ib)
     return true;
 }
 
-bool ib_peer_suspect(struct ib_endpoint *ep)
+bool ib_peer_report_suspect(struct ib_endpoint *ep)
 {
     struct net *net = ep->ib->base.net;
     if (!net->lost)
         return false;
-    if (no_port_up(ep->ib)) /* this process, not the peer, is unreachable */
+    if (all_ports_are_down(ep->ib)) /* this process, not the peer, is unreachable */
         ib_fatal(ep->ib, NULL, "%s is down%s; check the cable and the switch", ep->ib->device.name,
                  ep->ib->nrails > 1 ? ", and so are all other ports" : "");
     if (!ep->suspected && !net_is_lost(net, ep->peer->rank)) {
         ep->suspected = true;
         if (ep->peer->card || boot_report_suspect(net->boot, ep->peer->rank) != 0)
-            net_lost_check_peer(net, ep->peer->rank); /* no launcher reports a process of another job */
+            net_lost_give_up_peer(net, ep->peer->rank); /* no launcher reports a process of another job */
     }
     return true;
 }

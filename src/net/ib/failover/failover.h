@@ -43,6 +43,7 @@ void ib_migration_check(struct ib *ib,
 
 /* death.c */
 void ib_peer_lost(struct transport *t, struct peer *peer); /* the launcher reports that the peer has died */
-bool ib_peer_suspect(struct ib_endpoint *ep); /* notifies the launcher; false: the job ends with the peer */
+bool ib_peer_report_suspect(
+    struct ib_endpoint *ep); /* notifies the launcher; false: the job ends with the peer */
 
 #endif

@@ -105,7 +105,7 @@ void ib_failover_send_failed(struct ib_lane *lane, const struct ibv_wc *wc)
             ep->status = wc->status;
         return;
     }
-    if (!ended && !ib_peer_suspect(ep))
+    if (!ended && !ib_peer_report_suspect(ep))
         ib_fatal(ib, ep, "%s (verbs status %d, vendor code 0x%x)", ib->device.verbs.wc_status_str(wc->status),
                  wc->status, wc->vendor_err);
     if (ep->conn.state != CONN_FAILED)
@@ -125,7 +125,7 @@ static void process_arrived_messages(struct ib_endpoint *ep)
         ib_endpoint_drain(ep);
 }
 
-static void endpoint_change_rail(struct ib_endpoint *ep)
+static void endpoint_reopen_failed(struct ib_endpoint *ep)
 {
     process_arrived_messages(ep);
     traffic_reset(&ep->traffic);
@@ -144,7 +144,7 @@ void ib_failover_reopen_all(struct ib *ib)
     ib->failures = false;
     for (uint32_t i = 0; i < ib->nendpoints; i++)
         if (ib->endpoints[i]->peer && ib->endpoints[i]->traffic.state == TRAFFIC_FAILING)
-            endpoint_change_rail(ib->endpoints[i]);
+            endpoint_reopen_failed(ib->endpoints[i]);
 }
 
 /* True if the adapter can move the connection to another path (migrate.c). */
@@ -237,7 +237,7 @@ void ib_failover_check_patience(struct ib *ib)
             ib_endpoint_perform_actions(ep, conn_peer_died(&ep->conn));
             continue;
         }
-        if (ib_peer_suspect(ep))
+        if (ib_peer_report_suspect(ep))
             continue;
         ib_fatal(ib, ep, "%s (verbs status %d), and %s in %d seconds",
                  ib->device.verbs.wc_status_str(ep->status), ep->status,

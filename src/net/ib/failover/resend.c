@@ -24,10 +24,10 @@ struct ib_unacknowledged {
     struct list link;
     struct ib_rdma rdma;
     struct net_op *op;
-    uint32_t queried_in;  /* generation in which IB_QUERY or IB_WRITE was sent */
-    uint64_t number;      /* number of the transfer in IB_QUERY */
-    enum net_fate status; /* answer of the peer; NET_FATE_ASK: not received yet */
-    char copy[IB_COPY];   /* data of a silent put */
+    uint32_t queried_in;             /* generation in which IB_QUERY or IB_WRITE was sent */
+    uint64_t number;                 /* number of the transfer in IB_QUERY */
+    enum net_delivery_status status; /* answer of the peer; NET_DELIVERY_QUERY: not received yet */
+    char copy[IB_COPY];              /* data of a silent put */
 };
 
 /* ---- recording messages and transfers ---- */
@@ -73,7 +73,7 @@ static void record_rdma(struct ib_lane *lane, const struct ib_work *w, uint32_t 
     k->rdma = lane->rdma[place];
     k->op = w->op;
     k->queried_in = 0;
-    k->status = NET_FATE_ASK;
+    k->status = NET_DELIVERY_QUERY;
     if (!k->op) {
         memcpy(k->copy, lane->copies + (size_t)place * IB_COPY, MIN(k->rdma.len, IB_COPY));
         k->rdma.local = (uintptr_t)k->copy;
@@ -122,7 +122,7 @@ void ib_resend_collect(struct ib_endpoint *ep)
     record_ring_frames(ep);
     for (uint32_t k = 0; k < ep->ib->lanes; k++)
         ib_resend_collect_lane(&ep->lanes[k]);
-    list_foreach_safe(pos, after, &ep->held) ib_buffer_orphan(list_entry(pos, struct ib_buffer, link));
+    list_foreach_safe(pos, after, &ep->held) ib_buffer_detach_lane(list_entry(pos, struct ib_buffer, link));
 }
 
 static void complete_recorded_rdma(struct ib_endpoint *ep, struct ib_unacknowledged *k)
@@ -192,15 +192,15 @@ static bool send_frame(struct ib_endpoint *ep, struct ib_buffer *b)
 /* Returns the delivery status, for which the peer must be queried. The query precedes all other messages,
  * because later frames could match the receive into which the transfer writes. Both ends have destroyed their
  * queue pairs, so no old write can arrive, and the answer remains true until the transfer is repeated. */
-static enum net_fate query_delivery_status(struct ib_endpoint *ep, struct ib_unacknowledged *k)
+static enum net_delivery_status query_delivery_status(struct ib_endpoint *ep, struct ib_unacknowledged *k)
 {
     const struct net *net = ep->ib->base.net;
     if (!k->op || !net->fate)
-        return NET_FATE_REPEAT;
-    if (k->status != NET_FATE_ASK)
+        return NET_DELIVERY_REPEAT;
+    if (k->status != NET_DELIVERY_QUERY)
         return k->status;
-    enum net_fate fate = net->fate(net->deliver_ctx, k->op, &k->number);
-    if (fate == NET_FATE_ASK && k->queried_in != ep->conn.mine) {
+    enum net_delivery_status fate = net->fate(net->deliver_ctx, k->op, &k->number);
+    if (fate == NET_DELIVERY_QUERY && k->queried_in != ep->conn.mine) {
         k->queried_in = ep->conn.mine;
         ep->query = (struct ib_write_status){.number = k->number};
         ep->control_pending |= 1u << IB_QUERY; /* ib_control_flush sends it */
@@ -215,7 +215,7 @@ static void write_status_received(struct ib_endpoint *ep, const struct ib_write_
     {
         struct ib_unacknowledged *k = list_entry(pos, struct ib_unacknowledged, link);
         if (k->queried_in == ep->conn.mine && k->number == f->number)
-            k->status = f->seen ? NET_FATE_DONE : NET_FATE_REPEAT;
+            k->status = f->seen ? NET_DELIVERY_DONE : NET_DELIVERY_REPEAT;
     }
     ib_resend_continue(ep);
 }
@@ -327,10 +327,10 @@ static bool send_rdma(struct ib_endpoint *ep, struct ib_unacknowledged *k)
             ep->ib, ep,
             "the connection failed while the lock of a window was written, and whether it was written is "
             "unknown");
-    enum net_fate fate = query_delivery_status(ep, k);
-    if (fate == NET_FATE_ASK)
+    enum net_delivery_status fate = query_delivery_status(ep, k);
+    if (fate == NET_DELIVERY_QUERY)
         return false;
-    if (fate == NET_FATE_DONE) {
+    if (fate == NET_DELIVERY_DONE) {
         complete_recorded_rdma(ep, k);
         return true;
     }

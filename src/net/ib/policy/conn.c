@@ -53,7 +53,7 @@ static unsigned hello_open_generation(struct conn *c, uint32_t theirs, uint32_t 
     }
 }
 
-unsigned conn_hello(struct conn *c, uint32_t theirs, uint32_t of_mine, bool ready)
+unsigned conn_hello_received(struct conn *c, uint32_t theirs, uint32_t of_mine, bool ready)
 {
     /* late: this side gave up that generation of the peer before it connected. The peer has since connected
      * to the current generation. */
@@ -79,7 +79,7 @@ unsigned conn_hello(struct conn *c, uint32_t theirs, uint32_t of_mine, bool read
     }
 }
 
-unsigned conn_timer(struct conn *c, uint32_t tries_max)
+unsigned conn_timer_expired(struct conn *c, uint32_t tries_max)
 {
     if (conn_has_no_pending_hello(c))
         return 0;
@@ -99,7 +99,7 @@ unsigned conn_frame_received(struct conn *c)
     return CONN_DO_OPENED;
 }
 
-unsigned conn_idle(struct conn *c)
+unsigned conn_request_close(struct conn *c)
 {
     if (c->state != CONN_OPEN)
         return 0;
@@ -107,7 +107,7 @@ unsigned conn_idle(struct conn *c)
     return CONN_DO_CLOSE;
 }
 
-unsigned conn_close(struct conn *c, bool busy)
+unsigned conn_close_received(struct conn *c, bool busy)
 {
     unsigned opened = conn_frame_received(c);
     switch (c->state) {

@@ -56,7 +56,7 @@ enum conn_action {
     CONN_DO_DESTROY = 1 << 0, /* destroy the old queue pairs */
     CONN_DO_CREATE = 1 << 1,  /* create queue pairs, with receives posted */
     CONN_DO_CONNECT = 1 << 2, /* connect the queue pairs to those in the HELLO */
-    CONN_DO_HELLO = 1 << 3,   /* send HELLO {mine, yours, conn_ready}; restart the timer for the answer */
+    CONN_DO_HELLO = 1 << 3,   /* send HELLO {mine, yours, conn_is_open}; restart the timer for the answer */
     CONN_DO_OPENED = 1 << 4,  /* the connection is open: frames may be sent, unless AGREE follows */
     CONN_DO_RESUME = 1 << 5,  /* the connection stays open: frames may be sent again */
     CONN_DO_CLOSE = 1 << 6,   /* send CLOSE as the last frame */
@@ -81,20 +81,20 @@ struct conn {
 unsigned conn_request_open(struct conn *c);
 
 /* Called when a HELLO {mine: theirs, yours: of_mine, ready} of the peer arrived. */
-unsigned conn_hello(struct conn *c, uint32_t theirs, uint32_t of_mine, bool ready);
+unsigned conn_hello_received(struct conn *c, uint32_t theirs, uint32_t of_mine, bool ready);
 
 /* Called when no answer has arrived for a while. The caller must first process all arrived messages, or it
  * could give up on a peer that answered long ago. */
-unsigned conn_timer(struct conn *c, uint32_t tries_max);
+unsigned conn_timer_expired(struct conn *c, uint32_t tries_max);
 
 /* Called when a frame arrived through the queue pairs: the peer has this side's address. */
 unsigned conn_frame_received(struct conn *c);
 
 /* Called when the connection budget requires closing and nothing is in flight or queued here. */
-unsigned conn_idle(struct conn *c);
+unsigned conn_request_close(struct conn *c);
 
 /* Called when CLOSE arrived; busy: something is in flight or queued here. */
-unsigned conn_close(struct conn *c, bool busy);
+unsigned conn_close_received(struct conn *c, bool busy);
 
 /* Called when AGREE arrived. */
 unsigned conn_close_accepted(struct conn *c);
@@ -127,7 +127,7 @@ static inline bool conn_will_reopen(const struct conn *c)
 }
 
 /* `ready` of a HELLO: the sender's connection is open. */
-static inline bool conn_ready(const struct conn *c)
+static inline bool conn_is_open(const struct conn *c)
 {
     return c->state == CONN_OPEN;
 }

@@ -18,12 +18,12 @@ struct leave {
 };
 
 /* Called when LEAVE is sent, for the first time or again. */
-static inline void leave_send(struct leave *l)
+static inline void leave_record_sent(struct leave *l)
 {
     l->sent = l->under_way = true;
 }
 
-static inline void leave_receive(struct leave *l, bool awaited)
+static inline void leave_record_received(struct leave *l, bool awaited)
 {
     l->received = true;
     l->awaited |= awaited;

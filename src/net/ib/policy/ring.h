@@ -31,7 +31,7 @@
 #define RING_TAIL_BYTES  1
 #define RING_SIZE_BITS   24 /* a slot is smaller than 16 MiB */
 
-static inline uint64_t ring_head(size_t size, unsigned char flag)
+static inline uint64_t ring_make_head(size_t size, unsigned char flag)
 {
     uint32_t word = (uint32_t)size | (uint32_t)flag << RING_SIZE_BITS;
     return word | (uint64_t)~word << 32;
@@ -80,7 +80,7 @@ static inline size_t ring_tx_close(struct ring_tx *t, size_t size, uint32_t *slo
     char *at = ring_slot_at(t->mirror, *slot, t->slot_size);
     unsigned char *tail = (unsigned char *)at + RING_HEAD_BYTES + size;
     unsigned char flag = *tail == RING_FLAG_FIRST ? RING_FLAG_SECOND : RING_FLAG_FIRST;
-    *(uint64_t *)(void *)at = ring_head(size, flag);
+    *(uint64_t *)(void *)at = ring_make_head(size, flag);
     *tail = flag;
     return RING_HEAD_BYTES + size + RING_TAIL_BYTES;
 }

@@ -47,7 +47,7 @@ void traffic_set_counted(struct traffic *t, uint8_t frames)
         traffic_choose(t);
 }
 
-bool traffic_count(struct traffic *t)
+bool traffic_count_frame(struct traffic *t)
 {
     if (t->counted == 0 || --t->counted > 0)
         return false;

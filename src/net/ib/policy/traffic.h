@@ -41,6 +41,6 @@ void traffic_set_failing(struct traffic *t);
 void traffic_reset(struct traffic *t); /* the queue pairs have no message left to deliver */
 void traffic_set_pairs(struct traffic *t, bool pairs);
 void traffic_set_counted(struct traffic *t, uint8_t frames);
-bool traffic_count(struct traffic *t); /* counts a larger frame; true: request further rails now */
+bool traffic_count_frame(struct traffic *t); /* counts a larger frame; true: request further rails now */
 
 #endif

@@ -169,7 +169,7 @@ static void pair_collect_frames(struct ib_lane *lane)
 
 /* Detaches held frames of a destroyed queue pair: they return no credits, because the next queue pair starts
  * with new credits. */
-static void pair_orphan_frames(struct ib_endpoint *ep, const struct ib_lane *lane)
+static void pair_detach_frames(struct ib_endpoint *ep, const struct ib_lane *lane)
 {
     list_foreach(pos, &ep->held)
     {
@@ -189,7 +189,7 @@ static void pair_perform_actions(struct ib_endpoint *ep, unsigned k, unsigned ac
         j->up &= ~rail_bit(k);
         ep->ib->events->pair_changed(ep, k, false);
         pair_collect_frames(&s->lane);
-        pair_orphan_frames(ep, &s->lane);
+        pair_detach_frames(ep, &s->lane);
         ib_lane_destroy_queue_pair(&s->lane);
     }
     if (actions & JOINT_DO_SETTLE)
@@ -225,7 +225,7 @@ static void schedule_pair_drop(struct ib *ib)
 }
 
 /* Joins or drops the pair if its ports have changed. Arrived frames must be processed before a drop
- * (drop_failed_pairs), unless the peer has dropped its end: then they arrived before the peer's report. */
+ * (stop_failed_pairs), unless the peer has dropped its end: then they arrived before the peer's report. */
 static void pair_follow_ports(struct ib_endpoint *ep, unsigned k)
 {
     struct ib_pair *s = &ep->pairs->pair[k];
@@ -333,7 +333,7 @@ void ib_pairs_take_message(struct ib_endpoint *ep, const struct ib_rails_message
 
 /* Stops receiving on failed pairs and processes the frames that have arrived through them, before the pairs
  * are dropped: the sender has acknowledgements for these frames and does not repeat them. */
-static void drop_failed_pairs(struct ib *ib)
+static void stop_failed_pairs(struct ib *ib)
 {
     bool any = false;
     for (uint32_t i = 0; i < ib->nendpoints; i++) {
@@ -363,7 +363,7 @@ static void drop_failed_pair(struct ib_endpoint *ep, unsigned k)
 void ib_pairs_drop_failed(struct ib *ib)
 {
     ib->pair_failures = false;
-    drop_failed_pairs(ib);
+    stop_failed_pairs(ib);
     for (uint32_t i = 0; i < ib->nendpoints; i++) {
         struct ib_endpoint *ep = ib->endpoints[i];
         for (unsigned k = 1; ep->peer && ep->pairs && k < ep->pairs->count; k++)
@@ -398,7 +398,7 @@ void ib_pairs_free(struct ib_endpoint *ep)
         return;
     ep->ib->events->pairs_freed(ep);
     for (unsigned k = 1; k < j->count; k++) {
-        pair_orphan_frames(ep, &j->pair[k].lane);
+        pair_detach_frames(ep, &j->pair[k].lane);
         if (j->pair[k].lane.qp)
             ib_lane_destroy(&j->pair[k].lane);
         free(j->pair[k].lane.work);

@@ -88,7 +88,7 @@ static void reset_rail_state(struct ib_spread *s, const struct ib_lane *lane, un
 {
     s->seen[k] = 0;
     s->quiet[k] = 0;
-    mux_done(&s->mux, k, UINT64_MAX);
+    mux_report_completed(&s->mux, k, UINT64_MAX);
     if (s->bytes[k])
         memset(s->bytes[k], 0, lane->depth * sizeof(uint32_t));
 }
@@ -121,7 +121,7 @@ static void spread_count_completed(struct ib_endpoint *ep, struct ib_spread *s)
         for (; s->bytes[k] && s->seen[k] != lane->tail; s->seen[k]++) {
             uint32_t *bytes = &s->bytes[k][s->seen[k] & (lane->depth - 1)];
             if (*bytes)
-                mux_done(&s->mux, k, *bytes);
+                mux_report_completed(&s->mux, k, *bytes);
             *bytes = 0;
         }
     }
@@ -131,7 +131,7 @@ static void spread_count_completed(struct ib_endpoint *ep, struct ib_spread *s)
 static bool spread_count_sent(struct ib_spread *s, const struct ib_lane *lane, unsigned k, size_t bytes)
 {
     if (s->mux.policy != MUX_ROOM || (k == 0 && lane->index != lane->endpoint->ib->lanes - 1)) {
-        mux_done(&s->mux, k, bytes);
+        mux_report_completed(&s->mux, k, bytes);
         return false;
     }
     if (!s->bytes[k]) {
@@ -173,7 +173,7 @@ void ib_spread_start(struct ib_endpoint *ep)
 
 static void spread_count_bytes(struct ib_endpoint *ep, size_t len)
 {
-    if (len >= KEPT_BELOW && traffic_count(&ep->traffic))
+    if (len >= KEPT_BELOW && traffic_count_frame(&ep->traffic))
         ib_pairs_request(ep);
 }
 
@@ -203,7 +203,7 @@ static int send_over_pair(struct ib_endpoint *ep, unsigned k, uint64_t head, uin
         if (rc != 0 && s->bytes[k])
             s->bytes[k][place & (lane->depth - 1)] = 0;
         if (rc != 0)
-            mux_done(&s->mux, k, len + 1);
+            mux_report_completed(&s->mux, k, len + 1);
         return rc;
     }
     struct ib_frame *f = (struct ib_frame *)(void *)room;
@@ -252,7 +252,7 @@ static int spread_reserve(struct ib_endpoint *ep, size_t len, void **payload)
     unsigned k = spread_choose_pair(ep, s, len + 1);
     if (k == RAIL_NONE)
         return ERR_AGAIN;
-    mux_done(&s->mux, k, len + 1); /* counted when the frame is committed */
+    mux_report_completed(&s->mux, k, len + 1); /* counted when the frame is committed */
     if (k > 0 && ib_lane_reserve_frame(pair_lane(ep, k, len), payload) == 0)
         return 0;
     return ib_primary_reserve_frame(ep, len, payload);

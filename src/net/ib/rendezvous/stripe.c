@@ -287,7 +287,7 @@ void ib_stripes_set_pair(struct ib_endpoint *ep, unsigned pair, bool up)
     list_foreach_safe(pos, after, &ep->pairs->under_way)
     {
         struct ib_striped *m = list_entry(pos, struct ib_striped, link);
-        stripes_apply_verdict(m, filter_rail(&m->filter, pair, up));
+        stripes_apply_verdict(m, filter_set_rail_up(&m->filter, pair, up));
     }
 }
 

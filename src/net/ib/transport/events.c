@@ -68,7 +68,7 @@ static void on_opened(struct ib_endpoint *ep)
         if (ep->pairs)
             on_primary_rail_back(ep);
         if (leave_must_be_repeated(&ep->leave)) {
-            leave_send(&ep->leave);
+            leave_record_sent(&ep->leave);
             ep->control_pending |= 1u << IB_LEAVE;
         }
         ib_resend_continue(ep);
@@ -106,7 +106,7 @@ const struct ib_events ib_events = {.failed = ib_failover_start,
                                     .closing = on_closing,
                                     .connected = on_connected,
                                     .opened = on_opened,
-                                    .unreachable = ib_peer_suspect,
+                                    .unreachable = ib_peer_report_suspect,
                                     .pairs_known = on_pairs_created,
                                     .pair_connected = ib_spread_reset_pair,
                                     .pair_changed = on_pair_state_changed,
@@ -129,7 +129,7 @@ static void handle_leave(struct ib_endpoint *ep, const struct ib_head *h, size_t
     if (len != sizeof(*h) + sizeof(leave))
         ib_fatal(ep->ib, ep, "its message that it ends has the wrong length");
     memcpy(&leave, h + 1, sizeof(leave));
-    leave_receive(&ep->leave, leave.awaits);
+    leave_record_received(&ep->leave, leave.awaits);
 }
 
 static void handle_rails(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
@@ -145,7 +145,7 @@ static void handle_closing(struct ib_endpoint *ep, const struct ib_head *h, size
 {
     (void)len;
     if (h->type == IB_CLOSE) {
-        ib_endpoint_perform_actions(ep, conn_close(&ep->conn, ib_endpoint_is_busy(ep)));
+        ib_endpoint_perform_actions(ep, conn_close_received(&ep->conn, ib_endpoint_is_busy(ep)));
     } else if (h->type == IB_AGREE) {
         ib_endpoint_perform_actions(ep, conn_close_accepted(&ep->conn));
     } else {

@@ -184,7 +184,7 @@ void ib_peer_disconnect(struct transport *t, struct peer *peer)
 /* Disconnects from a peer that disconnects too, or has ended. The connection stays OPEN while frames are
  * unacknowledged: the peer's adapter acknowledges them, or they fail because the peer has ended. After CLOSE
  * no message of this process can be lost. */
-void ib_peer_part(struct transport *t, struct peer *peer, bool begin)
+void ib_peer_close_guest(struct transport *t, struct peer *peer, bool begin)
 {
     struct ib_endpoint *ep = peer->endpoint;
     const uint64_t end = clock_ns() + PART_PATIENCE * 1000000000ull;

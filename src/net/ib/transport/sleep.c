@@ -63,7 +63,7 @@ static void port_event(struct ib *ib, const struct ib_adapter *a, int port, uint
         log_warn("%s went down; messages go over the other rails", first->device->name);
 }
 
-static void adapter_take_events(struct ib *ib, struct ib_adapter *a)
+static void adapter_read_async_event(struct ib *ib, struct ib_adapter *a)
 {
     struct ibv_async_event e;
     if (ib->device.verbs.get_async_event(a->device->context, &e) != 0)
@@ -147,7 +147,7 @@ static void *event_thread_run(void *arg)
             if (fds[1 + 2 * i].revents)
                 adapter_take_completion(ib, &ib->adapters[i]);
             if (fds[2 + 2 * i].revents)
-                adapter_take_events(ib, &ib->adapters[i]);
+                adapter_read_async_event(ib, &ib->adapters[i]);
         }
         net_doorbell_ring(ib->base.net->doorbell);
     }

@@ -365,7 +365,7 @@ static bool endpoint_is_flushed(struct ib_endpoint *ep)
  * the peer is stopped. If the peer dies, the launcher reports its death (ib_peer_lost) and the connection
  * becomes idle. Only if everything is acknowledged, and the peer may have ended without a report, the wait
  * ends after FINISH_SECONDS (late). */
-static bool endpoint_finished(struct ib_endpoint *ep, bool together, bool late)
+static bool endpoint_may_end(struct ib_endpoint *ep, bool together, bool late)
 {
     const struct leave *leave = &ep->leave;
     if (ep->failed_since != 0 || ep->traffic.state == TRAFFIC_FAILING)
@@ -378,7 +378,7 @@ static bool endpoint_finished(struct ib_endpoint *ep, bool together, bool late)
             return false;
         if (!leave->sent) {
             ib_control_send(ep, IB_LEAVE);
-            leave_send(&ep->leave);
+            leave_record_sent(&ep->leave);
         }
         return endpoint_is_flushed(ep) && (leave->received || !together);
     case CONN_CLOSING:
@@ -393,13 +393,13 @@ static bool endpoint_finished(struct ib_endpoint *ep, bool together, bool late)
     }
 }
 
-bool ib_has_finished(struct ib *ib, bool together, bool late)
+bool ib_may_end(struct ib *ib, bool together, bool late)
 {
     bool done = true;
     ib->ends_together = together;
     for (uint32_t i = 0; i < ib->nendpoints; i++)
         if (ib->endpoints[i]->peer) /* guests end at any time */
-            done &= endpoint_finished(ib->endpoints[i], together && !ib->endpoints[i]->peer->card, late);
+            done &= endpoint_may_end(ib->endpoints[i], together && !ib->endpoints[i]->peer->card, late);
     return done;
 }
 
@@ -408,7 +408,7 @@ static void ib_finish(struct transport *t, bool together)
     struct ib *ib = ib_of(t);
     const uint64_t end = clock_ns() + FINISH_SECONDS * 1000000000ull;
     KILL_POINT(ib_finishing);
-    while (!ib_has_finished(ib, together, clock_ns() >= end) || (together && !ib_xrc_is_finished(ib)))
+    while (!ib_may_end(ib, together, clock_ns() >= end) || (together && !ib_xrc_is_finished(ib)))
         if (net_progress(t->net) == 0)
             usleep(20);
     ib->closing = true;
@@ -427,7 +427,7 @@ const struct transport_ops ib_transport = {
     .reaches = ib_can_reach,
     .card = ib_fill_card,
     .reaches_card = ib_can_connect,
-    .part = ib_peer_part,
+    .part = ib_peer_close_guest,
     .connect = ib_peer_connect,
     .disconnect = ib_peer_disconnect,
     .lost = ib_peer_lost,

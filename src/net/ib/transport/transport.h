@@ -11,12 +11,12 @@
 /* peers.c */
 int ib_peer_connect(struct transport *t, struct peer *peer);
 void ib_peer_disconnect(struct transport *t, struct peer *peer);
-void ib_peer_part(struct transport *t, struct peer *peer, bool begin);
+void ib_peer_close_guest(struct transport *t, struct peer *peer, bool begin);
 void ib_endpoints_free(struct ib *ib); /* called when the transport closes */
 
 /* transport.c: sends LEAVE on connections that are ready for it. Returns true if this process may end. late:
  * FINISH_SECONDS have passed. */
-bool ib_has_finished(struct ib *ib, bool together, bool late);
+bool ib_may_end(struct ib *ib, bool together, bool late);
 
 /* poll.c */
 int ib_poll(struct transport *t);
