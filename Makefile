@@ -81,13 +81,14 @@ fresh:
 	@tools/setup --fresh
 	@tests/fresh/fresh.py --folder $(BUILD)/fresh $(if $(CI),--compare $(BUILD)) || { status=$$?; [ $$status = 77 ] || exit $$status; }
 
-# Leak detection takes seconds in every process, so only the unit tests enable it (tests/unit/CMakeLists.txt).
+# Leak detection takes seconds in every process, so only the unit tests enable it (tests/unit/CMakeLists.txt). Allocations that are
+# too large fail as they do without the sanitizer.
 # Each program runs once over shared memory and once over softib, the tests of the transport with every setting; other runs (label
 # `sweep`) execute the same code again. `ctest --test-dir build-asan` runs them too.
 # Left to the plain build: checks of the source and of packages; other projects' programs on softib, which are not compiled with a
 # sanitizer; commands of the documentation; programs of the laboratory (its unit tests do run); the model checker; messages beyond 2 GiB;
 # benchmarks and GPU collectives with further numbers of ranks; Slurm's daemons; and $(EXHAUSTIVE), which allocate no memory.
-asan asan-build: export ASAN_OPTIONS := detect_leaks=0
+asan asan-build: export ASAN_OPTIONS := detect_leaks=0:allocator_may_return_null=1
 asan: asan-build
 	$(call tests,build-asan,--label-exclude 'rig|sweep' --exclude-regex '^(source|packaging|spin|pages)/|^lab/(papers|kernels|bcast|sim|ib)$$|^mpi/large/|^tools/bench/4$$|^launcher/slurm$$|^gpu/collectives/(3|4/vnodes)$$|$(EXHAUSTIVE)')
 

@@ -200,6 +200,8 @@ size_t traffic_describe(const struct traffic *t, const char *place, char *out, s
     size_t at = 0;
     for (unsigned c = 0; c < PATHS; c++)
         names[c] = paths[candidate_path(t, c)];
+    if (size > 0)
+        out[0] = '\0';
     for (unsigned i = 0; i < TRAFFIC_KINDS * TRAFFIC_SIZES && at + 1 < size; i++) {
         const unsigned class = i / TRAFFIC_KINDS, kind = i % TRAFFIC_KINDS;
         const struct tune *tune = &t->keys[kind][class].tune;

@@ -195,7 +195,7 @@ int win_memory_map_shared(struct win *w, struct comm *parent)
     uint64_t total = 0, span = 0;
     bool fits = w->comm->size == 1 || w->proc->rma->directory.node;
     for (int r = 0; r < w->comm->size && fits; r++)
-        fits = checked_add(total, shared_stride(w, r), &total);
+        fits = checked_add(total, shared_stride(w, r), &total) && total <= INT64_MAX;
     total = ALIGN_UP(MAX(total, 1), (uint64_t)page_size());
     if (w->comm->size == 1) {
         w->owned = true;

@@ -8,15 +8,17 @@
 #include "net/group.h"
 #include "test.h"
 
-void *__libc_calloc(size_t n, size_t size);
-
 static int calls_until_failure; /* 0: none fails */
 
-void *calloc(size_t n, size_t size)
+/* The linker replaces the library's calls of calloc (--wrap). */
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+
+void *__wrap_calloc(size_t n, size_t size)
 {
     if (calls_until_failure > 0 && --calls_until_failure == 0)
         return NULL;
-    return __libc_calloc(n, size);
+    return __real_calloc(n, size);
 }
 
 static int opened, closed;

@@ -277,8 +277,10 @@ static void test_shares(void)
 static void test_description(void)
 {
     struct traffic t;
-    char text[500], shorter[30];
+    char text[500] = "not changed", shorter[30];
     traffic_open(&t, PATH_PIECES);
+    EXPECT_EQ(traffic_describe(&t, "shared memory", text, sizeof(text)), 0);
+    EXPECT_EQ(strlen(text), 0);
     seed = 1;
     ping_pong(&t, &cost_x86_64[1], 500, -1);
     EXPECT(traffic_describe(&t, "shared memory", text, sizeof(text)) > 0);
