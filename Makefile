@@ -87,10 +87,10 @@ fresh:
 # `sweep`) execute the same code again. `ctest --test-dir build-asan` runs them too.
 # Left to the plain build: checks of the source and of packages; other projects' programs on softib, which are not compiled with a
 # sanitizer; commands of the documentation; programs of the laboratory (its unit tests do run); the model checker; messages beyond 2 GiB;
-# benchmarks and GPU collectives with further numbers of ranks; Slurm's daemons; and $(EXHAUSTIVE), which allocate no memory.
+# benchmarks with further numbers of ranks; Slurm's daemons; and $(EXHAUSTIVE), which allocate no memory.
 asan asan-build: export ASAN_OPTIONS := detect_leaks=0:allocator_may_return_null=1
 asan: asan-build
-	$(call tests,build-asan,--label-exclude 'rig|sweep' --exclude-regex '^(source|packaging|spin|pages)/|^lab/(papers|kernels|bcast|sim|ib)$$|^mpi/large/|^tools/bench/4$$|^launcher/slurm$$|^gpu/collectives/(3|4/vnodes)$$|$(EXHAUSTIVE)')
+	$(call tests,build-asan,--label-exclude 'rig|sweep' --exclude-regex '^(source|packaging|spin|pages)/|^lab/(papers|kernels|bcast|sim|ib|rails)$$|^mpi/large/|^tools/bench/4$$|^launcher/slurm$$|$(EXHAUSTIVE)')
 
 asan-build: setup-all
 	@tools/configure build-asan -DFISHPLATE_SANITIZE=address,undefined
