@@ -61,35 +61,43 @@ void agree_args_gather(struct coll_args *a, struct comm *c, const int64_t *mine,
     a->recv = (struct coll_side){.buf = all, .count = n, .type = type};
 }
 
-int agree_error(struct comm *c, const char *name, int rc)
+/* Equality is computed by MPI_MAX over each value and its complement: max(v) equals ~max(~v), which is the
+ * minimum, only if the value is the same on all ranks. */
+int agree_all(struct comm *c, const char *name, int rc, const char *what, const int64_t *values, int n,
+              int64_t *most, int nmost)
 {
+    int64_t words[16] = {agree_encode(rc, c->rank)}, *const v = words + 1 + nmost;
     struct coll_args a;
-    int64_t code = agree_encode(rc, c->rank);
-    agree_args_max(&a, c, &code, 1);
+    ASSERT(1 + nmost + 2 * n <= (int)COUNT_OF(words));
+    for (int i = 0; i < nmost; i++)
+        words[1 + i] = most[i];
+    for (int i = 0; i < n; i++) {
+        v[i] = values[i];
+        v[n + i] = ~values[i];
+    }
+    agree_args_max(&a, c, words, 1 + nmost + 2 * n);
     const int failed = agree_run_collective(&a, name);
     if (failed)
         return failed;
+    for (int i = 0; i < nmost; i++)
+        most[i] = words[1 + i];
     /* A rank that failed with the same class keeps its own, more precise description. */
-    return rc && (int)(code >> CODE_RANK_BITS) == rc ? rc : agree_decode(code, c, name);
+    if (words[0])
+        return rc && (int)(words[0] >> CODE_RANK_BITS) == rc ? rc : agree_decode(words[0], c, name);
+    for (int i = 0; i < n; i++)
+        if (v[i] != ~v[n + i])
+            return err_set(MPI_ERR_NOT_SAME, "%s: ranks passed different values of %s", name, what);
+    return MPI_SUCCESS;
 }
 
-/* One MPI_MAX over each value and its complement: max(v) equals ~max(~v), the minimum, only if the value
- * is the same on all ranks. */
+int agree_error(struct comm *c, const char *name, int rc)
+{
+    return agree_all(c, name, rc, NULL, NULL, 0, NULL, 0);
+}
+
 int agree_check_equal(struct comm *c, const char *name, const char *what, const int64_t *values, int n)
 {
-    int64_t both[16];
-    struct coll_args a;
-    ASSERT(2 * n <= (int)COUNT_OF(both));
-    for (int i = 0; i < n; i++) {
-        both[i] = values[i];
-        both[n + i] = ~values[i];
-    }
-    agree_args_max(&a, c, both, 2 * n);
-    int rc = agree_run_collective(&a, name);
-    for (int i = 0; i < n && !rc; i++)
-        if (both[i] != ~both[n + i])
-            rc = err_set(MPI_ERR_NOT_SAME, "%s: ranks passed different values of %s", name, what);
-    return rc;
+    return agree_all(c, name, 0, what, values, n, NULL, 0);
 }
 
 int agree_bcast(struct comm *c, void *data, size_t len)

@@ -23,6 +23,9 @@ int agree_decode(int64_t code, const struct comm *c, const char *name);
 int agree_error(struct comm *c, const char *name, int rc);
 /* Returns MPI_ERR_NOT_SAME if one of the n values differs between ranks; `what` names them in messages. */
 int agree_check_equal(struct comm *c, const char *name, const char *what, const int64_t *values, int n);
+/* Both checks by one reduction, which also replaces each of most[0] to most[nmost - 1] by its maximum. */
+int agree_all(struct comm *c, const char *name, int rc, const char *what, const int64_t *values, int n,
+              int64_t *most, int nmost);
 int agree_bcast(struct comm *c, void *data, size_t len);
 /* Gathers each rank's value into recv[rank] at all ranks. */
 int agree_gather(struct comm *c, int64_t value, int64_t *recv);

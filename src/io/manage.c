@@ -160,10 +160,16 @@ int file_set_view(struct file *f, int64_t disp, struct dtype *etype, struct dtyp
                   const char *datarep, struct info *info)
 {
     struct view v = {0};
+    struct io_hints hints = f->hints;
+    int64_t cover[TILE_WORDS];
     int rc = make_view(f, disp, etype, filetype, datarep, &v);
+    io_hints_apply(&hints, info, false);
     const int64_t same[2] = {(int64_t)hash_text(HASH_START, datarep), rc ? 0 : v.unit};
-    const int failed = agree_error(f->comm, f->name, rc);
-    rc = failed ? failed : agree_check_equal(f->comm, f->name, "datarep or etype", same, 2);
+    enum { HINTS_CHANGE, NOT_TILED, QUESTIONS };
+    int64_t any[QUESTIONS] = {[HINTS_CHANGE] =
+                                  f->comm->rank == 0 && memcmp(&hints, &f->hints, sizeof(hints)) != 0,
+                              [NOT_TILED] = rc || !tiles_describe_view(f, &v, cover)};
+    rc = agree_all(f->comm, f->name, rc, "datarep or etype", same, 2, any, QUESTIONS);
     if (rc) {
         view_release(&v);
         return rc;
@@ -171,11 +177,14 @@ int file_set_view(struct file *f, int64_t disp, struct dtype *etype, struct dtyp
     view_release(&f->view);
     f->view = v;
     f->position = 0;
-    rc = file_set_info(f, info);
-    if (!rc)
-        rc = tiles_agree(f);
+    if (any[HINTS_CHANGE])
+        rc = file_set_info(f, info);
+    if (rc)
+        return rc;
+    /* Every rank has called this function, and none returns before the next collective. */
     pointer_restart(f, 0);
-    return rc ? rc : agree_error(f->comm, f->name, 0);
+    return any[NOT_TILED] || f->hints.ds_write == IO_DISABLE ? agree_error(f->comm, f->name, 0)
+                                                             : tiles_agree(f, cover);
 }
 
 /* The offset of the first etype of the view behind the end of the file. */

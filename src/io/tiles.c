@@ -17,8 +17,6 @@
 /* Limit of the pieces of a tile; views with more pieces are not checked. */
 #define PIECES_MAX 4096
 
-enum { TILE_OK, TILE_DISP, TILE_EXTENT, TILE_SUM, TILE_WORDS };
-
 static uint64_t tiles_multiply(uint64_t a, uint64_t b)
 {
     const num_u128 product = (num_u128)a * b;
@@ -53,15 +51,15 @@ static uint64_t piece_range_sum(uint64_t at, uint64_t n, uint64_t period)
                             : tiles_add(tiles_range_sum(at, period), tiles_range_sum(0, at + n - period));
 }
 
-/* Describes the cover of this rank's view. Returns false for a view that tiles_agree does not support. */
-static bool tiles_cover_view(const struct view *v, int64_t out[TILE_WORDS])
+bool tiles_describe_view(const struct file *f, const struct view *v, int64_t out[TILE_WORDS])
 {
     const struct dtype *tile = v->tile;
     struct dt_cursor c;
     void *piece;
     size_t n;
     uint64_t sum = 0;
-    if (v->contiguous || tile->size == 0 || !v->sorted || tile->true_lb + tile->true_extent > tile->extent)
+    if (f->comm->size == 1 || !file_writes(f) || !file_reads(f) || !f->guards || v->contiguous ||
+        tile->size == 0 || !v->sorted || tile->true_lb + tile->true_extent > tile->extent)
         return false;
     dt_cursor_open(&c, v->tile, 1, NULL);
     for (int i = 0; (n = dt_cursor_next(&c, SIZE_MAX / 2, &piece)) > 0; i++) {
@@ -76,23 +74,20 @@ static bool tiles_cover_view(const struct view *v, int64_t out[TILE_WORDS])
     return true;
 }
 
-int tiles_agree(struct file *f)
+int tiles_agree(struct file *f, const int64_t mine[TILE_WORDS])
 {
     const int ranks = f->comm->size;
-    int64_t mine[TILE_WORDS] = {0}, from = 0;
+    int64_t from = 0;
     struct coll_args args;
     uint64_t sum = 0;
-    if (ranks == 1 || !file_writes(f) || f->hints.ds_write == IO_DISABLE)
-        return 0;
-    int64_t *all = malloc((size_t)ranks * sizeof(mine));
+    int64_t *all = malloc((size_t)ranks * TILE_WORDS * sizeof(*all));
     CHECK_MEMORY(all, "the views of a file");
-    mine[TILE_OK] = f->guards && file_reads(f) && tiles_cover_view(&f->view, mine);
     agree_args_gather(&args, f->comm, mine, all, TILE_WORDS);
     const int rc = agree_map_failure(f->comm, f->name, coll_run(&args));
     bool tiled = !rc;
     for (int r = 0; tiled && r < ranks; r++) {
         const int64_t *other = all + (size_t)r * TILE_WORDS;
-        tiled = other[TILE_OK] && other[TILE_EXTENT] == all[TILE_EXTENT];
+        tiled = other[TILE_EXTENT] == all[TILE_EXTENT];
         sum = tiles_add(sum, (uint64_t)other[TILE_SUM]);
         from = MAX(from, other[TILE_DISP]);
     }
