@@ -40,11 +40,28 @@ static int listen_for_receivers(struct boot *boot, int *out)
     return boot_put(boot, ADDRESS_KEY, &address, len);
 }
 
+/* False with errno: the process at the other end belongs to another user. */
 static bool same_user(int socket)
 {
     struct ucred who;
     socklen_t len = sizeof(who);
-    return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 && who.uid == getuid();
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &len) != 0)
+        return false;
+    errno = EPERM;
+    return who.uid == getuid();
+}
+
+/* False with errno. */
+static bool wait_readable(int socket)
+{
+    struct pollfd ready = {.fd = socket, .events = POLLIN};
+    int n;
+    do
+        n = poll(&ready, 1, PASS_TIMEOUT_MS);
+    while (n < 0 && errno == EINTR);
+    if (n == 0)
+        errno = ETIMEDOUT;
+    return n == 1;
 }
 
 /* A message of one byte that carries a descriptor; its members point to each other. */
@@ -80,16 +97,24 @@ static int send_descriptor(int socket, int fd)
     return sendmsg(socket, &p.message, MSG_NOSIGNAL) == 1 ? 0 : -1;
 }
 
+/* -1 with errno. */
 static int pass_receive(int socket, int *fd)
 {
     struct parcel p;
-    struct pollfd ready = {.fd = socket, .events = POLLIN};
     parcel_init(&p);
-    if (poll(&ready, 1, PASS_TIMEOUT_MS) != 1 || recvmsg(socket, &p.message, MSG_CMSG_CLOEXEC) != 1)
+    if (!wait_readable(socket))
         return -1;
+    const ssize_t n = recvmsg(socket, &p.message, MSG_CMSG_CLOEXEC);
+    if (n != 1) {
+        errno = n == 0 ? ECONNRESET : errno;
+        return -1;
+    }
     struct cmsghdr *c = CMSG_FIRSTHDR(&p.message);
-    if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int)))
+    if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int))) {
+        errno =
+            p.message.msg_flags & MSG_CTRUNC ? EMFILE : EBADMSG; /* no free descriptor; no descriptor sent */
         return -1;
+    }
     memcpy(fd, CMSG_DATA(c), sizeof(*fd));
     return 0; /* segment_open checks the file */
 }
@@ -97,8 +122,7 @@ static int pass_receive(int socket, int *fd)
 static int send_descriptor_to_all(const struct boot *boot, int listener, int fd)
 {
     for (uint32_t served = 1; served < boot->nlocal;) {
-        struct pollfd ready = {.fd = listener, .events = POLLIN};
-        if (poll(&ready, 1, PASS_TIMEOUT_MS) != 1)
+        if (!wait_readable(listener))
             return err_set(MPI_ERR_OTHER,
                            "only %u of the %u ranks on %s came for the node's shared memory within %d s",
                            served, boot->nlocal, boot->host, PASS_TIMEOUT_MS / 1000);

@@ -57,27 +57,30 @@ static bool segment_size_file(struct segment *s)
     return shared_memory_is_valid(s->fd, SHARED_MEMORY_NODE, s->size);
 }
 
+static int segment_map(struct segment *s)
+{
+    segment_measure(s);
+    if (!segment_size_file(s))
+        return err_set(MPI_ERR_NO_MEM, "cannot size the node's shared memory to %zu bytes: %s", s->size,
+                       err_reason(errno));
+    void *base = mmap(NULL, s->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, s->fd, 0);
+    if (base == MAP_FAILED)
+        return err_set(MPI_ERR_NO_MEM, "cannot map %zu bytes of shared memory: %s", s->size,
+                       err_reason(errno));
+    s->head = base;
+    s->ranks = (char *)base + ALIGN_UP(sizeof(struct segment_head), (size_t)sysconf(_SC_PAGESIZE));
+    s->area = s->ranks + s->rank_size * s->nlocal;
+    return segment_check_layout(s);
+}
+
 int segment_open(struct boot *boot, uint32_t data_lines, struct segment *out)
 {
-    struct segment s = {.nlocal = boot->nlocal, .data_lines = data_lines, .fd = boot->node_fd};
-    if (s.fd < 0) {
-        int rc = fdpass_exchange(boot, &s.fd);
-        if (rc != 0)
-            return rc;
-    }
-    segment_measure(&s);
-    if (!segment_size_file(&s))
-        return err_set(MPI_ERR_NO_MEM, "cannot size the node's shared memory to %zu bytes: %s", s.size,
-                       err_reason(errno));
-    void *base = mmap(NULL, s.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, s.fd, 0);
-    if (base == MAP_FAILED)
-        return err_set(MPI_ERR_NO_MEM, "cannot map %zu bytes of shared memory: %s", s.size,
-                       err_reason(errno));
-    s.own_fd = s.fd != boot->node_fd; /* boot closes a descriptor of the launcher */
-    s.head = base;
-    s.ranks = (char *)base + ALIGN_UP(sizeof(struct segment_head), (size_t)sysconf(_SC_PAGESIZE));
-    s.area = s.ranks + s.rank_size * s.nlocal;
-    int rc = segment_check_layout(&s);
+    struct segment s = {.nlocal = boot->nlocal,
+                        .data_lines = data_lines,
+                        .fd = boot->node_fd,
+                        .own_fd = boot->node_fd < 0}; /* boot closes a descriptor of the launcher */
+    int rc = s.own_fd ? fdpass_exchange(boot, &s.fd) : 0;
+    rc = rc ? rc : segment_map(&s);
     if (rc != 0) {
         segment_close(&s);
         return rc;
@@ -88,8 +91,9 @@ int segment_open(struct boot *boot, uint32_t data_lines, struct segment *out)
 
 void segment_close(struct segment *s)
 {
-    munmap(s->head, s->size);
-    if (s->own_fd)
+    if (s->head)
+        munmap(s->head, s->size);
+    if (s->own_fd && s->fd >= 0)
         close(s->fd);
 }
 

@@ -5,6 +5,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "node.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -13,6 +15,7 @@
 
 #include "base/tunable.h"
 #include "boot/backend.h"
+#include "net/shm/segment.h"
 
 static int fence_sockets[NODE_MAX][2]; /* [rank][0] is the parent's end */
 
@@ -139,11 +142,98 @@ static void test_socket_name_is_unpredictable(void)
     EXPECT_EQ(strspn(address.sun_path + 1, "0123456789abcdef"), 5);
 }
 
+/* ---- wrong messages to a rank that fetches the descriptor ---- */
+
+static int fence_of_one(struct boot *b)
+{
+    (void)b;
+    return 0;
+}
+
+static const struct boot_backend backend_of_one = {
+    .name = "test", .fence = fence_of_one, .put = fake_boot_put, .get = fake_boot_get};
+
+/* Sends one message of a byte to the next connection; with the descriptor if `fd` >= 0. */
+static void send_wrong_message(int listener, int fd)
+{
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {.room = {0}};
+    char byte = 1;
+    struct iovec part = {.iov_base = &byte, .iov_len = 1};
+    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
+    if (fd >= 0) {
+        m.msg_control = &control;
+        m.msg_controllen = sizeof(control.room);
+        control.head = (struct cmsghdr){
+            .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+        memcpy(CMSG_DATA(CMSG_FIRSTHDR(&m)), &fd, sizeof(fd));
+    }
+    const int s = accept(listener, NULL, NULL);
+    _exit(s >= 0 && sendmsg(s, &m, 0) == 1 ? 0 : 1);
+}
+
+static int count_open_descriptors(void)
+{
+    int n = 0;
+    for (int fd = 0; fd < 256; fd++)
+        n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+
+/* Opens a segment as rank 1 of a node whose rank 0 sends a wrong message. */
+static void open_with_wrong_message(int fd, const char *reason)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    socklen_t len = sizeof(address);
+    struct node n;
+    struct segment out;
+    int status = -1;
+    const int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+    EXPECT_EQ(bind(listener, (struct sockaddr *)&address, sizeof(address.sun_family)), 0);
+    EXPECT_EQ(listen(listener, 1), 0);
+    EXPECT_EQ(getsockname(listener, (struct sockaddr *)&address, &len), 0);
+    const pid_t sender = fork();
+    if (sender == 0)
+        send_wrong_message(listener, fd);
+    node_init(&n, 1, 2, -1);
+    n.boot.backend = &backend_of_one;
+    fake_boot_put(&n.boot, "", &address, len);
+    const int before = count_open_descriptors();
+    errno = ENOTTY; /* an earlier error, which is not the reason */
+    const int rc = segment_open(&n.boot, 64, &out);
+    EXPECT(rc != 0);
+    if (!strstr(err_detail(rc), reason))
+        EXPECT_STR(err_detail(rc), reason);
+    EXPECT_EQ(count_open_descriptors(), before);
+    waitpid(sender, &status, 0);
+    EXPECT_EQ(status, 0);
+    close(listener);
+}
+
+static void test_message_without_descriptor(void)
+{
+    open_with_wrong_message(-1, "Bad message");
+}
+
+/* The descriptor is no memory file: it is refused, and closed. */
+static void test_wrong_descriptor_is_closed(void)
+{
+    int ends[2];
+    EXPECT_EQ(pipe(ends), 0);
+    open_with_wrong_message(ends[0], "cannot size the node's shared memory");
+    close(ends[0]);
+    close(ends[1]);
+}
+
 int main(void)
 {
     stored = mmap(NULL, sizeof(*stored), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     TEST_RUN(test_ranks_share_memory);
     TEST_RUN(test_socket_name_is_unpredictable);
     TEST_RUN(test_other_ring_size_is_refused);
+    TEST_RUN(test_message_without_descriptor);
+    TEST_RUN(test_wrong_descriptor_is_closed);
     return test_result();
 }
