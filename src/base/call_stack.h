@@ -1,8 +1,8 @@
 /* call_stack.h: finds the MPI function and its caller in a call stack, for crash reports and `fishplate why`.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_BASE_FRAMES_H
-#define FP_BASE_FRAMES_H
+#ifndef FP_BASE_CALL_STACK_H
+#define FP_BASE_CALL_STACK_H
 
 #if __has_include(<execinfo.h>)
 #include <execinfo.h>

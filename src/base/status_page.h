@@ -12,8 +12,8 @@
  * A reader must check every value: the program may have overwritten the page.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_BASE_PAGE_H
-#define FP_BASE_PAGE_H
+#ifndef FP_BASE_STATUS_PAGE_H
+#define FP_BASE_STATUS_PAGE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* address.h: records the addresses at which connections have reached a port. Readers need no lock.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef SOFTIB_ADDRESS_H
-#define SOFTIB_ADDRESS_H
+#ifndef SOFTIB_NET_ADDRESS_H
+#define SOFTIB_NET_ADDRESS_H
 
 #include "fabric/proc.h"
 

@@ -14,7 +14,7 @@ static void allreduce_ring_generate(const struct coll_shape *shape, struct sched
     struct loc temp = sched_temp(s, part_size(n, size, 0));
     for (int k = 0; k < size - 1; k++) {
         int give = ring(rank - k, size), take = ring(rank - k - 1, size),
-            idle = ring_return_when_idle(give, take, n);
+            idle = ring_count_idle_rounds(give, take, n);
         if (idle >= 0) {
             k += idle;
             continue;

@@ -39,7 +39,7 @@ static void bcast_scatter_ring_generate(const struct coll_shape *shape, struct s
     generate_scatter(shape, s, me, data);
     for (int k = 0; k < size - 1; k++) {
         int out = ring(me - k, size), in = ring(me - k - 1, size),
-            idle = ring_return_when_idle(out, in, shape->count);
+            idle = ring_count_idle_rounds(out, in, shape->count);
         if (idle >= 0) {
             k += idle;
             continue;

@@ -120,7 +120,7 @@ void ring_allgather(struct sched *s, int rank, int size, int first, struct loc d
 {
     for (int k = 0; k < size - 1; k++) {
         int out = ring(first - k, size), in = ring(first - k - 1, size),
-            idle = ring_return_when_idle(out, in, count);
+            idle = ring_count_idle_rounds(out, in, count);
         if (idle >= 0) {
             k += idle;
             continue;

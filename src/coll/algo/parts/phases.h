@@ -99,7 +99,7 @@ static inline int64_t part_size(int64_t count, int n, int i)
 /* Skips idle rounds: on a ring with more ranks than items, most parts are empty. If parts `give` and
  * `take` (= give - 1) are both empty, returns the number of further rounds that are empty too, else -1.
  * Without it, a few bytes on 10,000 ranks would cost each rank 20,000 empty rounds. */
-static inline int ring_return_when_idle(int give, int take, int64_t count)
+static inline int ring_count_idle_rounds(int give, int take, int64_t count)
 {
     return give >= count && take >= count ? (int)(take - count) : -1;
 }

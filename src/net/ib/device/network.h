@@ -2,8 +2,8 @@
  * publishes the ports of its node, rank 0 chooses (choose.h), and all ranks read the decision.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_NET_IB_AGREE_H
-#define FP_NET_IB_AGREE_H
+#ifndef FP_NET_IB_NETWORK_H
+#define FP_NET_IB_NETWORK_H
 
 #include "net/ib/policy/choose.h"
 

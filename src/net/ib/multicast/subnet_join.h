@@ -1,8 +1,8 @@
 /* subnet_join.h: multicast groups of an InfiniBand subnet, which the subnet administrator creates.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_NET_IB_MCAST_SA_H
-#define FP_NET_IB_MCAST_SA_H
+#ifndef FP_NET_IB_SUBNET_JOIN_H
+#define FP_NET_IB_SUBNET_JOIN_H
 
 #include "net/ib/device/device.h"
 

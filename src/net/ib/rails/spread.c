@@ -107,7 +107,7 @@ void ib_spread_reset_primary(struct ib_endpoint *ep)
     ib_spread_update_route(ep);
 }
 
-static struct ib_lane *pair_lane(struct ib_endpoint *ep, unsigned pair, size_t len)
+static struct ib_lane *find_frame_lane(struct ib_endpoint *ep, unsigned pair, size_t len)
 {
     return pair == 0 ? ib_lane_for_size(ep, len) : &ep->pairs->pair[pair].lane;
 }
@@ -117,7 +117,7 @@ static struct ib_lane *pair_lane(struct ib_endpoint *ep, unsigned pair, size_t l
 static void spread_count_completed(struct ib_endpoint *ep, struct ib_spread *s)
 {
     for (unsigned k = 0; k < s->mux.rails; k++) {
-        const struct ib_lane *lane = pair_lane(ep, k, SIZE_MAX);
+        const struct ib_lane *lane = find_frame_lane(ep, k, SIZE_MAX);
         for (; s->bytes[k] && s->seen[k] != lane->tail; s->seen[k]++) {
             uint32_t *bytes = &s->bytes[k][s->seen[k] & (lane->depth - 1)];
             if (*bytes)
@@ -179,7 +179,7 @@ static void spread_count_bytes(struct ib_endpoint *ep, size_t len)
 
 static void spread_record_sent(struct ib_endpoint *ep, unsigned k, size_t bytes)
 {
-    const struct ib_rail *rail = pair_lane(ep, k, 0)->rail;
+    const struct ib_rail *rail = find_frame_lane(ep, k, 0)->rail;
     counter_add(&further, k > 0);
     counter_add(rail->frames, 1);
     counter_add(rail->bytes, bytes);
@@ -194,7 +194,7 @@ static int send_over_pair(struct ib_endpoint *ep, unsigned k, uint64_t head, uin
                           const void *payload, size_t len)
 {
     struct ib_spread *s = endpoint_spread(ep);
-    struct ib_lane *lane = pair_lane(ep, k, len), *ring = k == 0 ? &ep->lanes[0] : lane;
+    struct ib_lane *lane = find_frame_lane(ep, k, len), *ring = k == 0 ? &ep->lanes[0] : lane;
     char *room = is_sent_by_ring(ep, k, len) ? ib_ring_reserve_slot(ep, ring) : NULL;
     if (!room) {
         uint32_t place = lane->head;
@@ -253,7 +253,7 @@ static int spread_reserve(struct ib_endpoint *ep, size_t len, void **payload)
     if (k == RAIL_NONE)
         return ERR_AGAIN;
     mux_report_completed(&s->mux, k, len + 1); /* counted when the frame is committed */
-    if (k > 0 && ib_lane_reserve_frame(pair_lane(ep, k, len), payload) == 0)
+    if (k > 0 && ib_lane_reserve_frame(find_frame_lane(ep, k, len), payload) == 0)
         return 0;
     return ib_primary_reserve_frame(ep, len, payload);
 }

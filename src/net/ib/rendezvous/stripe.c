@@ -85,7 +85,7 @@ void ib_stripe_close(struct ib *ib)
     pool_destroy(&ib->striped);
 }
 
-static struct ib_lane *pair_lane(struct ib_endpoint *ep, unsigned pair)
+static struct ib_lane *find_stripe_lane(struct ib_endpoint *ep, unsigned pair)
 {
     return pair == 0 ? &ep->lanes[ep->ib->lanes - 1] : &ep->pairs->pair[pair].lane;
 }
@@ -103,7 +103,7 @@ static void stripe_post(struct ib_striped *m, unsigned i, uint32_t ticket)
 {
     struct ib_endpoint *ep = m->ep;
     const struct stripe *s = &m->filter.stripes[i].stripe;
-    struct ib_lane *lane = pair_lane(ep, s->rail);
+    struct ib_lane *lane = find_stripe_lane(ep, s->rail);
     uint8_t theirs = ep->pairs->peer[ep->pairs->pair[s->rail].yours].adapter;
     struct stripe_op *o = &m->ops[i];
     struct ib_transfer t = {.opcode = m->opcode,
@@ -141,7 +141,7 @@ static void stripes_issue_waiting(struct ib_striped *m)
 static bool lanes_have_room(struct ib_endpoint *ep, const struct stripe *cut, unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
-        if (!ib_lane_has_room(pair_lane(ep, cut[i].rail), (uint32_t)(cut[i].bytes >> 30) + 1, false))
+        if (!ib_lane_has_room(find_stripe_lane(ep, cut[i].rail), (uint32_t)(cut[i].bytes >> 30) + 1, false))
             return false;
     return true;
 }

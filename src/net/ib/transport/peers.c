@@ -61,7 +61,7 @@ static int lanes_init(struct ib *ib, struct ib_endpoint *ep)
     return 0;
 }
 
-static int endpoint_number(struct ib *ib, struct ib_endpoint *ep)
+static int endpoint_assign_id(struct ib *ib, struct ib_endpoint *ep)
 {
     if (ib->nendpoints == ib->endpoints_room) {
         uint32_t room = MAX(2 * ib->endpoints_room, 16);
@@ -150,7 +150,7 @@ int ib_peer_connect(struct transport *t, struct peer *peer)
     ep->has_several_rails = rc == 0 && ib_has_several_rails(ib, &ep->address);
     if (rc == 0 && rails > 0) /* not for guests: their connections are not reopened after a failure */
         rc = ib_paths_find(ep, said, rails);
-    rc = rc || again ? rc : endpoint_number(ib, ep);
+    rc = rc || again ? rc : endpoint_assign_id(ib, ep);
     if (rc != 0 && again) {
         ep->peer = NULL;
         return rc;
