@@ -25,6 +25,10 @@ poor POOR_QP_WR=32
 expect_rc 0
 poor POOR_QP_WR=64 POOR_SRQ_WR=8 FISHPLATE_IB_RECEIVE=shared
 expect_rc 0
+# The connections to the ranks of a node share one send queue with XRC, which must have 16 entries for each.
+poor POOR_QP_WR=32 FISHPLATE_IB_RECEIVE=xrc
+expect_rc 1
+expect_err "a send queue holds 32 requests, too few for connections"
 poor POOR_READS=0 FISHPLATE_RENDEZVOUS=get
 expect_rc 0
 [ "$(counted ib_get_bytes)" -eq 0 ] || fail "$last: bytes were read by an adapter that cannot"

@@ -171,6 +171,13 @@ static int lane_allocate_records(struct ib_lane *lane)
     if (!lane->work) {
         const uint32_t most =
             lane->endpoint->ib->xrc ? ib_xrc_lane_depth(lane) : (uint32_t)lane->rail->device->attr.max_qp_wr;
+        if (most == 0)
+            return err_set(MPI_ERR_OTHER,
+                           "%s: a send queue holds %d requests, too few for connections to all ranks on the "
+                           "node of rank %u, which share it with FISHPLATE_IB_RECEIVE=xrc; set "
+                           "FISHPLATE_IB_RECEIVE=shared",
+                           lane->rail->device->name, lane->rail->device->attr.max_qp_wr,
+                           lane->endpoint->peer->rank);
         lane->depth = power_of_two_below((uint32_t)MIN(send_depth.value, (int64_t)most));
         lane->work = calloc(lane->depth, sizeof(*lane->work));
     }
