@@ -99,10 +99,10 @@ static int shared_create(struct ib *ib, struct ib_adapter *a, struct ib_shared *
 int ib_shared_open(struct ib *ib, uint32_t adapter)
 {
     struct ib_shared *s = ib->shared[adapter];
-    if (ib->lanes == 1 || s[0].srq)
+    if (ib->lanes == 1)
         return 0;
-    int rc = shared_create(ib, &ib->adapters[adapter], &s[0], &ib->small);
-    return rc ? rc : shared_create(ib, &ib->adapters[adapter], &s[1], &ib->large);
+    int rc = s[0].srq ? 0 : shared_create(ib, &ib->adapters[adapter], &s[0], &ib->small);
+    return rc || s[1].srq ? rc : shared_create(ib, &ib->adapters[adapter], &s[1], &ib->large);
 }
 
 void ib_shared_close(struct ib *ib)
