@@ -198,12 +198,12 @@ static int create_ready_queue_pair(struct ib_lane *lane)
     if (lane->endpoint->ib->xrc)
         return ib_xrc_lane_create(lane);
     struct ibv_qp *qp = create_qp(lane);
-    const int rc = qp ? ib_qp_init(d, qp) : -1, why = rc > 0 ? rc : errno;
-    if (rc == 0) {
+    if (qp && ib_qp_init(d, qp) == 0) {
         lane->qp = qp;
         counter_add(&queue_pairs, 1);
         return 0;
     }
+    const int why = errno;
     if (qp)
         d->verbs.destroy_qp(qp);
     return err_set(MPI_ERR_OTHER,
@@ -265,7 +265,7 @@ int ib_lane_connect(struct ib_lane *lane, const struct ib_address *to, uint32_t 
     counter_add(&control_lanes, rc == 0 && level != IB_SERVICE_LEVEL_DEFAULT);
     return rc == 0 ? 0
                    : err_set(MPI_ERR_OTHER, "%s cannot connect to rank %u (LID %u): %s", d->name,
-                             lane->endpoint->peer->rank, to->lid, err_reason(rc > 0 ? rc : errno));
+                             lane->endpoint->peer->rank, to->lid, err_reason(errno));
 }
 
 void ib_lane_destroy(struct ib_lane *lane)

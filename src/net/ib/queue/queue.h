@@ -80,7 +80,7 @@ struct ib_lane {
 int ib_lane_probe_device(struct ib *ib); /* finds the inline limit, and whether the last byte arrives last */
 uint8_t ib_lane_ack_timeout(void);
 void ib_lane_use_primary(struct ib_lane *lane); /* uses the primary rail of the connection */
-/* qp.c: functions return 0 or an errno. service_level: 0 to 15; IB_SERVICE_LEVEL_DEFAULT:
+/* qp.c: functions return 0, or -1 with errno. service_level: 0 to 15; IB_SERVICE_LEVEL_DEFAULT:
  * FISHPLATE_IB_SERVICE_LEVEL. */
 enum { IB_SERVICE_LEVEL_DEFAULT = -1 };
 int ib_qp_init(const struct ib_device *d, struct ibv_qp *qp);

@@ -32,7 +32,9 @@ static struct ibv_qp *self_create_qp(const struct ib *ib, const struct ib_self *
         .cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1}};
     struct ibv_qp *qp = d->verbs.create_qp(d->pd, &a);
     if (qp && ib_qp_init(d, qp) != 0) {
+        const int why = errno;
         d->verbs.destroy_qp(qp);
+        errno = why;
         qp = NULL;
     }
     return qp;

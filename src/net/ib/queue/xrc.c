@@ -194,7 +194,9 @@ static struct ibv_qp *target_create(const struct ib *ib, const struct ib_device 
     struct ibv_qp *qp = v ? v->create_qp_ex(d->context, &a) : NULL;
     if (qp && (ib_qp_init(d, qp) != 0 || ib_qp_connect(d, qp, 0, &h->address, h->xrc.qpn, h->xrc.psn,
                                                        h->rd_atomic, IB_SERVICE_LEVEL_DEFAULT) != 0)) {
+        const int why = errno;
         ib->device.verbs.destroy_qp(qp);
+        errno = why;
         qp = NULL;
     }
     counter_add(&targets, qp != NULL);
@@ -253,13 +255,15 @@ int ib_xrc_accept(struct ib_endpoint *ep, const struct ib_hello *h)
         atomic_signal_fence(memory_order_seq_cst);
         r->target = list_entry(ib->xrc->targets.prev, struct target, link)->qp->qp_num;
     }
+    const int why = errno;
     if (r)
         r->users++;
     table_unlock(ib);
     ep->xrc_target = r;
     return r ? 0
              : err_set(MPI_ERR_OTHER, "%s: cannot create an XRC target queue pair for rank %u: %s", d->name,
-                       ep->peer->rank, err_reason(errno));
+                       ep->peer->rank,
+                       empty ? err_reason(why) : "the table of such queue pairs of this node is full");
 }
 
 /* ---- initiators ---- */
@@ -318,10 +322,8 @@ static struct ib_initiator *initiator_create(struct ib_lane *lane)
     struct ib *ib = ep->ib;
     const struct ib_device *d = lane->rail->device;
     struct ib_initiator *i = calloc(1, sizeof(*i));
-    if (!i) {
-        errno = ENOMEM;
+    if (!i)
         return NULL;
-    }
     struct ibv_qp_init_attr a = {.send_cq = lane->rail->adapter->cq,
                                  .recv_cq = lane->rail->adapter->cq,
                                  .qp_type = IBV_QPT_XRC_SEND,
@@ -335,12 +337,12 @@ static struct ib_initiator *initiator_create(struct ib_lane *lane)
     if (i->shared)
         i->node = ib->base.net->boot->node_of[ep->peer->rank];
     i->qp = ib->device.verbs.create_qp(d->pd, &a);
-    const int rc = i->qp ? ib_qp_init(d, i->qp) : errno;
-    if (rc != 0) {
+    if (!i->qp || ib_qp_init(d, i->qp) != 0) {
+        const int why = errno;
         if (i->qp)
             ib->device.verbs.destroy_qp(i->qp);
         free(i);
-        errno = rc;
+        errno = why;
         return NULL;
     }
     counter_add(&initiators, 1);
@@ -393,7 +395,7 @@ void ib_xrc_send_failed(struct ib *ib, uint32_t qpn)
 
 /* ---- connections ---- */
 
-static uint32_t endpoint_number(const struct ib_endpoint *ep)
+static uint32_t endpoint_encode_immediate(const struct ib_endpoint *ep)
 {
     return ep->id << GENERATION_BITS | (ep->conn.mine & ((1u << GENERATION_BITS) - 1));
 }
@@ -405,7 +407,7 @@ void ib_xrc_fill_hello(const struct ib_endpoint *ep, struct ib_hello *h)
                                    .psn = lane->initiator->psn,
                                    .target = ep->xrc_target ? ep->xrc_target->target : 0};
     for (uint32_t i = 0; i < ep->ib->lanes; i++) {
-        h->qpn[i] = endpoint_number(ep);
+        h->qpn[i] = endpoint_encode_immediate(ep);
         ibv_get_srq_num(ep->lanes[i].shared->srq, &h->xrc.srq[i]);
     }
 }
@@ -418,11 +420,10 @@ bool ib_xrc_connect(struct ib_endpoint *ep, const struct ib_hello *h, int *rc)
     if (h->xrc.target == 0)
         *rc = err_set(MPI_ERR_OTHER, "it has no target for this process");
     if (i->target == 0 && !i->failed && *rc == 0) {
-        const int why = ib_qp_connect(d, i->qp, i->psn, &h->address, h->xrc.target, 0, h->rd_atomic,
-                                      IB_SERVICE_LEVEL_DEFAULT);
-        if (why != 0)
+        if (ib_qp_connect(d, i->qp, i->psn, &h->address, h->xrc.target, 0, h->rd_atomic,
+                          IB_SERVICE_LEVEL_DEFAULT) != 0)
             *rc = err_set(MPI_ERR_OTHER, "%s cannot connect to rank %u (LID %u): %s", d->name, ep->peer->rank,
-                          h->address.lid, err_reason(why > 0 ? why : errno));
+                          h->address.lid, err_reason(errno));
         i->target = h->xrc.target;
     }
     if (i->target == h->xrc.target)
@@ -437,7 +438,7 @@ struct ib_endpoint *ib_xrc_find_endpoint(const struct ib *ib, uint32_t immediate
     struct ib_endpoint *ep = id < ib->nendpoints ? ib->endpoints[id] : NULL;
     if (!ep || !ep->peer)
         return NULL;
-    *late = immediate != endpoint_number(ep) || !ep->lanes[0].qp;
+    *late = immediate != endpoint_encode_immediate(ep) || !ep->lanes[0].qp;
     return ep;
 }
 
