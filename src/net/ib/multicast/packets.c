@@ -180,8 +180,11 @@ static int mcast_send(void *member, uint32_t i, size_t len)
                              .send_flags = IBV_SEND_SIGNALED,
                              .wr.ud = {.ah = m->ah, .remote_qpn = 0xffffff, .remote_qkey = QKEY}},
                        *bad;
-    if (ibv_post_send(m->qp, &wr, &bad) != 0)
+    const int rc = ibv_post_send(m->qp, &wr, &bad);
+    if (rc == ENOMEM)
         return ERR_AGAIN;
+    if (rc != 0)
+        ib_fatal(m->ib, NULL, "a multicast packet was refused (%s)", err_reason(rc));
     m->sends++;
     m->on_way[i]++;
     return 0;
@@ -205,6 +208,14 @@ static bool member_take_packet(struct mcast_member *m, const struct ibv_wc *wc, 
     return true;
 }
 
+static int member_poll_cq(struct mcast_member *m, int most, struct ibv_wc *wc)
+{
+    const int found = ibv_poll_cq(m->cq, most, wc);
+    if (found < 0)
+        ib_fatal(m->ib, NULL, "cannot poll the completion queue of a multicast group");
+    return found;
+}
+
 static int mcast_poll(void *member, struct net_packet *out, int most)
 {
     struct mcast_member *m = member;
@@ -212,9 +223,7 @@ static int mcast_poll(void *member, struct net_packet *out, int most)
     while (m->stash_at < m->stashed && n < most)
         n += member_take_packet(m, &m->stash[m->stash_at++], &out[n]);
     struct ibv_wc wc[STASH];
-    const int found = n < most ? ibv_poll_cq(m->cq, MIN(most - n, STASH), wc) : 0;
-    if (found < 0)
-        ib_fatal(m->ib, NULL, "cannot poll the completion queue of a multicast group");
+    const int found = n < most ? member_poll_cq(m, MIN(most - n, STASH), wc) : 0;
     for (int i = 0; i < found; i++)
         n += member_take_packet(m, &wc[i], &out[n]);
     return n;
@@ -228,9 +237,8 @@ bool ib_multicast_arm(struct ib *ib)
         struct mcast_member *m = list_entry(pos, struct mcast_member, link);
         if (m->stash_at < m->stashed || ibv_req_notify_cq(m->cq, 0) != 0)
             return false;
-        const int found = ibv_poll_cq(m->cq, STASH, m->stash);
+        m->stashed = member_poll_cq(m, STASH, m->stash);
         m->stash_at = 0;
-        m->stashed = found > 0 ? found : 0;
         quiet = quiet && m->stashed == 0;
     }
     return quiet;
