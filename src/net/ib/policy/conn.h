@@ -25,6 +25,11 @@
  * If a port goes down an AGREE may be lost although its sender has closed. The sender of CLOSE must then
  * detect that the peer's queue pairs are destroyed (its probe fails), and treats the connection as broken.
  *
+ * A side that waits for AGREE may receive the HELLO of the peer's next generation first, because datagrams
+ * overtake frames. It drops this HELLO, which the peer repeats, and processes all messages that have arrived:
+ * if an AGREE is among them, the connection closes, else AGREE was lost and the connection has broken
+ * (CONN_DO_BREAK).
+ *
  * CLOSE, AGREE and KEEP take no credit, like credit messages: the peer that owes credits may be closing, and
  * then returns none before it has the answer.
  *
