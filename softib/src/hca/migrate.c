@@ -89,18 +89,20 @@ bool migrate_attrs_fit(struct qp *q, const struct ibv_qp_attr *a, int mask)
 {
     struct fab_place at, now;
     struct path p;
-    bool loaded = mask & IBV_QP_ALT_PATH || q->attr.alt_port_num;
+    sq_lock(q); /* the engine thread may be switching the QP to its alternate path */
+    const bool loaded = mask & IBV_QP_ALT_PATH || q->attr.alt_port_num;
+    const struct ibv_ah_attr primary = mask & IBV_QP_AV ? a->ah_attr : q->attr.ah_attr;
+    sq_unlock(q);
     if (mask & IBV_QP_PATH_MIG_STATE && a->path_mig_state != IBV_MIG_MIGRATED &&
         (a->path_mig_state != IBV_MIG_REARM || !loaded))
         return false;
     if (!(mask & IBV_QP_ALT_PATH))
         return true;
-    const struct ibv_ah_attr *primary = mask & IBV_QP_AV ? &a->ah_attr : &q->attr.ah_attr;
     const uint32_t hca = ctx_from_ibv(qp_to_ibv(q)->context)->hca;
     if (a->alt_port_num < 1 || a->alt_port_num > proc.fab.ports || a->alt_pkey_index || a->alt_timeout > 31 ||
-        !path_attr_legal(primary, hca) || !path_attr_legal(&a->alt_ah_attr, hca))
+        !path_attr_legal(&primary, hca) || !path_attr_legal(&a->alt_ah_attr, hca))
         return false;
-    path_from_attr(primary, hca, &p);
+    path_from_attr(&primary, hca, &p);
     bool known = fabric_find_lid(&proc.fab, p.dlid, &now);
     path_from_attr(&a->alt_ah_attr, hca, &p);
     return known && fabric_find_lid(&proc.fab, p.dlid, &at) && at.node == now.node;

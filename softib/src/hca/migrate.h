@@ -6,7 +6,7 @@
 
 #include "hca/send_queue.h"
 
-/* For ibv_modify_qp: check the attributes, and apply them. migrate_set_attrs acquires the locks. */
+/* For ibv_modify_qp: check the attributes, and apply them. Both acquire the locks. */
 bool migrate_attrs_fit(struct qp *q, const struct ibv_qp_attr *a, int mask);
 void migrate_set_attrs(struct qp *q, const struct ibv_qp_attr *a, int mask);
 void migrate_reset(struct qp *q);
