@@ -73,6 +73,7 @@ static void run_test(struct vt *t)
             right = create_file_with_inode(dirs[1], a, &b); /* the same inode number as the first file */
         if (a != b)
             vt_skip("the two file systems number their files differently");
+        CHECK(dup(wrong) > right); /* a search for the file, up or down, finds the wrong one first */
         decoy = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, wrong, 0);
         p = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, right, 0);
         CHECK(p != MAP_FAILED && decoy != MAP_FAILED && (mr = ibv_reg_mr(t->pd, p, BYTES, ALL_ACCESS)));
