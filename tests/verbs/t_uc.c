@@ -17,6 +17,21 @@ static void test_reads_are_refused(struct vt *t)
     vt_qp_close(&q);
 }
 
+/* A message to a queue pair that does not exist is lost without an error at the sender, also if there is no
+ * process that could have it. */
+static void test_peer_does_not_exist(struct vt *t)
+{
+    const uint32_t other_process = 1u << 22;
+    struct vt_qp q;
+    vt_qp_create(t, vt_defaults(IBV_QPT_UC), &q);
+    q.me.qpn ^= other_process;
+    vt_qp_connect(t, vt_defaults(IBV_QPT_UC), &q);
+    for (int i = 0; i < 3; i++)
+        CHECK(!vt_post_request(&q, t, IBV_WR_SEND, 8, 0, 100000, 0, i == 2 ? IBV_SEND_SIGNALED : 0));
+    CHECK(vt_expect_completion(t->cq, IBV_WC_SUCCESS).wr_id == 8);
+    vt_qp_close(&q);
+}
+
 static void run_test(struct vt *t)
 {
     struct vt_qp q;
@@ -54,6 +69,7 @@ static void run_test(struct vt *t)
     vt_sync(t);
     vt_qp_close(&q);
     test_reads_are_refused(t);
+    test_peer_does_not_exist(t);
 }
 
 int main(void)

@@ -264,7 +264,7 @@ void remote_connection_lost(struct conn *c)
         r->conn = NULL;
         r->probe = 0;
         if (!is_reliable(r->q))
-            r->tx_off = 0;
+            remote_unreliable_lost(r, c->connecting);
         else if (r->q->done != r->q->posted)
             remote_arm_ack_timer(r, now_ns());
     }

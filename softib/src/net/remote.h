@@ -39,6 +39,8 @@ void remote_reserve(struct qp *q, struct wqe *w);
 void remote_go_back(struct remote *r);
 bool remote_build_next_segment(struct remote *r, struct conn *c);
 void remote_arm_ack_timer(struct remote *r, uint64_t now);
+/* The connection of a UC QP was lost. unreachable: there is none, and the peer cannot be reached. */
+void remote_unreliable_lost(struct remote *r, bool unreachable);
 void remote_on_ack(struct remote *r, const struct frame *f);
 void remote_on_nak(struct remote *r, const struct frame *f);
 void remote_answer_frame(struct conn *c, struct remote *r, const struct frame *f);

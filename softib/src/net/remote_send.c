@@ -196,13 +196,34 @@ void remote_reserve(struct qp *q, struct wqe *w)
         w->due = now_ns() + latency * (w->opcode == IBV_WR_RDMA_READ ? 2 : 1);
 }
 
+/* Drops all requests that wait: an RC request is repeated by the timer, a UC request is complete. */
+static void remote_drop_waiting(struct remote *r)
+{
+    struct qp *q = r->q;
+    for (; q->next != q->posted; remote_mark_sent(r, sq_get_wqe(q, q->next)))
+        port_count(q->linear, CNT_TX_DROPS, 1);
+}
+
+/* UC has no timer that repeats a request. Requests that were handed to the lost connection are complete. If
+ * the peer cannot be reached, those that wait are too, as in a network without a route. */
+void remote_unreliable_lost(struct remote *r, bool unreachable)
+{
+    struct qp *q = r->q;
+    r->tx_off = 0;
+    if (unreachable && qp_to_ibv(q)->state == IBV_QPS_RTS)
+        remote_drop_waiting(r);
+    r->reap_after = false;
+    remote_complete_acked(r, NEVER);
+    if (q->next != q->posted)
+        engine_defer(&q->task, now_ns()); /* over another connection */
+}
+
 bool remote_build_next_segment(struct remote *r, struct conn *c)
 {
     struct qp *q = r->q;
     struct iovec iov[MAX_SGE];
-    for (; q->next != q->posted && !port_up(q->linear); remote_mark_sent(r, sq_get_wqe(q, q->next)))
-        port_count(q->linear, CNT_TX_DROPS,
-                   1);   /* dropped: an RC request is repeated by the timer, a UC request is complete */
+    if (!port_up(q->linear))
+        remote_drop_waiting(r);
     if (r->reap_after) { /* UC: the frame of the previous call was sent */
         r->reap_after = false;
         remote_complete_acked(r, NEVER);
@@ -295,7 +316,9 @@ void remote_progress(struct qp *q, uint64_t unused)
                 conn_piggyback_ack(q, r->conn);
                 conn_add_active(r->conn, r);
                 conn_send(r->conn);
-            } /* if there is no connection, the timer of RC repeats the request */
+            } else if (!is_reliable(q)) { /* the timer of RC repeats the request */
+                remote_unreliable_lost(r, true);
+            }
         }
     }
 }
