@@ -63,6 +63,9 @@ static bool arena_create(void)
  * use are skipped. */
 static bool claim_member_slot(void)
 {
+    const uint64_t born = process_read_start_time(proc.pid);
+    if (!born) /* others could confuse this process with a later one, or with a zombie */
+        return false;
     for (uint32_t s = 1; s < MEMBERS; s++) {
         struct reg_member *m = &proc.reg->member[s];
         if (atomic_load(&m->live) && member_is_alive(s))
@@ -77,7 +80,7 @@ static bool claim_member_slot(void)
         m->pid = proc.pid;
         m->arena_fd = proc.arena_fd;
         m->reg_fd = proc.reg_fd;
-        m->born = process_read_start_time(proc.pid);
+        m->born = born;
         m->nonce = random_u64();
         m->node = proc.fab.node;
         atomic_store(&m->rung, 0);
