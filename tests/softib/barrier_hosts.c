@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,6 +163,67 @@ static int run_host(const struct barrier_interface *c, int rank, struct shared *
     return ibv_close_device(ctx) ? 6 : 0;
 }
 
+/* ---- a process that dies with its wires plugged in ---- */
+
+/* Runs a process that opens the barrier network and then `body`, and waits until its status byte arrives. */
+static pid_t start_process(int (*body)(void), int *status)
+{
+    int ends[2];
+    if (pipe(ends))
+        exit(1);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        char byte = 1;
+        alarm(120);
+        if ((ctx = open_barrier_device(ibv_get_device_list(NULL), true)) != NULL)
+            byte = (char)body();
+        if (write(ends[1], &byte, 1) == 1)
+            pause();
+        _exit(1);
+    }
+    char byte = 1;
+    close(ends[1]);
+    if (pid < 0 || read(ends[0], &byte, 1) != 1)
+        byte = 1;
+    close(ends[0]);
+    *status = byte;
+    return pid;
+}
+
+static int only_open(void)
+{
+    return 0;
+}
+
+static int take_and_plug_in(void)
+{
+    uint32_t id;
+    return softib_wires_take(ctx, &id) || !softib_wires_plug(ctx, id) ? 2 : 0;
+}
+
+/* A process is killed while it uses the hub, and another one gets its slot: the hub is free. The first process
+ * keeps the fabric alive. */
+static bool test_hub_of_dead_process_is_free(void)
+{
+    int (*const body[])(void) = {only_open, take_and_plug_in, take_and_plug_in};
+    pid_t pid[3] = {0};
+    int status[3], ended;
+    for (int i = 0; i < 3; i++) {
+        pid[i] = start_process(body[i], &status[i]);
+        if (i != 1)
+            continue;
+        kill(pid[i], SIGKILL);
+        waitpid(pid[i], &ended, 0);
+    }
+    kill(pid[0], SIGKILL);
+    kill(pid[2], SIGKILL);
+    while (wait(&ended) > 0)
+        ;
+    if (status[0] || status[1] || status[2])
+        printf("FAILED: processes that use the hub in turn: %d, %d, %d\n", status[0], status[1], status[2]);
+    return !status[0] && !status[1] && !status[2];
+}
+
 int main(int argc, char **argv)
 {
     const struct barrier_interface *c = argc > 1 && !strcmp(argv[1], "wires") ? &by_wires : &by_switch;
@@ -181,5 +243,5 @@ int main(int argc, char **argv)
         printf("FAILED: a host left a barrier %u times before all were in it\n", atomic_load(&s->bad));
         failed = 1;
     }
-    return failed;
+    return failed || (c == &by_wires && !test_hub_of_dead_process_is_free());
 }

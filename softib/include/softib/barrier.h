@@ -133,8 +133,11 @@ struct ibv_context;
 int softib_wires_hosts(struct ibv_context *device);
 
 /* The host end of the barrier network. One process acquires the hub and sends the job number to the others.
- * Each process then plugs in its wires; no process may enter a barrier before all have plugged in. -1 with
- * errno EBUSY: another job uses the hub; EOPNOTSUPP: the device has no wires. */
+ * Each process then plugs in its wires; no process may enter a barrier before all have plugged in, and no
+ * process may leave before its last barrier is complete. A process that dies remains plugged in: a barrier
+ * that it has not entered never completes, and the others must leave, too. The hub is free again when all its
+ * processes have left or died. -1 with errno EBUSY: another job uses the hub; EOPNOTSUPP: the device has no
+ * wires. */
 struct softib_wires;
 int softib_wires_take(struct ibv_context *device, uint32_t *job);
 /* Releases the hub before any process has plugged in. */

@@ -11,7 +11,9 @@ static void set_bit(uint64_t *bits, uint32_t n, bool v)
     bits[n / 64] = (bits[n / 64] & ~(1ull << (n % 64))) | (uint64_t)v << (n % 64);
 }
 
-/* An unplugged wire has no level: it must not complete a barrier. Unplugging the last wire resets the hub. */
+/* An unplugged wire has no level. Unplugging completes no barrier: a host that leaves before a barrier is
+ * complete has failed, and the others must not believe that it has entered the barrier. Unplugging the last
+ * wire resets the hub. */
 SOFTIB_API void softib_hub_wire(struct softib_hub *h, uint32_t port, bool plugged)
 {
     uint64_t any = 0;

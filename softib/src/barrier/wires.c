@@ -24,13 +24,14 @@ SOFTIB_API int softib_wires_hosts(struct ibv_context *device)
     return has_wires(device) ? MEMBERS - 1 : -1;
 }
 
-/* True if all processes that use the hub have died without leaving it. */
+/* True if all processes that use the hub have died without leaving it. Another process may have the slot of
+ * a dead one. */
 static bool is_hub_abandoned(const struct registry *r)
 {
-    if (r->hub_owner_slot && member_is_alive(r->hub_owner_slot))
+    if (r->hub_owner && shlock_owner_alive(r->hub_owner))
         return false;
     for (uint32_t slot = 1; slot < MEMBERS; slot++)
-        if ((r->hub.plugged[slot / 64] >> (slot % 64) & 1) && member_is_alive(slot))
+        if ((r->hub.plugged[slot / 64] >> (slot % 64) & 1) && shlock_owner_alive(r->hub_user[slot]))
             return false;
     return true;
 }
@@ -45,7 +46,7 @@ SOFTIB_API int softib_wires_take(struct ibv_context *device, uint32_t *job)
     const bool mine = !r->hub.job || is_hub_abandoned(r);
     if (mine) {
         r->hub = (struct softib_hub){.job = ((uint32_t)now_ns() ^ atomic_fetch_add(&count, 1) << 24) | 1};
-        r->hub_owner_slot = proc.slot;
+        r->hub_owner = shlock_self;
         *job = r->hub.job;
     }
     shlock_unlock(&r->hub_lock);
@@ -61,7 +62,7 @@ SOFTIB_API int softib_wires_give_back(struct ibv_context *device, uint32_t job)
         return -1;
     shlock_lock(&r->hub_lock);
     if (r->hub.job == job)
-        r->hub.job = r->hub_owner_slot = 0;
+        r->hub.job = r->hub_owner = 0;
     shlock_unlock(&r->hub_lock);
     return 0;
 }
@@ -76,7 +77,8 @@ SOFTIB_API struct softib_wires *softib_wires_plug(struct ibv_context *device, ui
     const bool good = r->hub.job == job;
     if (good) {
         softib_hub_wire(&r->hub, proc.slot, true);
-        r->hub_owner_slot = 0;
+        r->hub_user[proc.slot] = shlock_self;
+        r->hub_owner = 0;
     }
     shlock_unlock(&r->hub_lock);
     if (good)

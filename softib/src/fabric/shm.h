@@ -157,7 +157,8 @@ struct registry {
     uint64_t sw_rng;
     struct shlock hub_lock;
     struct softib_hub hub;
-    uint32_t hub_owner_slot; /* slot of the process that acquired the hub, until the first process plugs in */
+    unsigned hub_owner; /* process (shlock_self) that acquired the hub, until the first process plugs in */
+    unsigned hub_user[MEMBERS]; /* process that plugged in at each port */
     /* wire=tcp: process of each port of the switch, as node << 16 | slot, and its address. */
     uint32_t sw_host[SOFTIB_SWITCH_PORTS];
     struct sockaddr_in sw_addr[SOFTIB_SWITCH_PORTS];
