@@ -1,7 +1,7 @@
 /* t_share.c: which thread a large copy wakes for help. The target's engine thread is woken if no thread of
  * the target polls, but not while the target copies too, since it would take the processor from the
  * copying thread. Both ends are this process, and the kernel executes the copies; only wake-ups are
- * simulated by a counter.
+ * simulated by a counter. And which copies end when their sender has died.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "expect.h"
@@ -31,16 +31,11 @@ bool member_is_alive(uint32_t slot)
     return true;
 }
 
+static const unsigned living = 3 * MEMBERS + 5, dead = 2 * MEMBERS + 6; /* as shlock_name makes them */
+
 bool shlock_owner_alive(unsigned owner)
 {
-    (void)owner;
-    return true;
-}
-
-bool member_is_running(uint32_t slot)
-{
-    (void)slot;
-    return true;
+    return owner != dead;
 }
 
 void shlock_lock_contended(struct shlock *l) /* used by atomics only, which this test does not execute */
@@ -91,6 +86,28 @@ static int copy_and_count_wakeups(struct peer *to, bool inward, size_t n, bool t
     return wakeups;
 }
 
+static void begin_copy(struct sh_copy *c, unsigned sender)
+{
+    atomic_store(&c->lock.owner, sender);
+    atomic_store(&c->next, 7ull << 32);
+}
+
+static bool has_pieces(struct sh_copy *c)
+{
+    return (atomic_load(&c->next) & 0xffffffff) == 0;
+}
+
+/* The sender of an open copy waits for pieces that nobody claims if the copy is ended while it lives. */
+static void test_only_copies_of_dead_senders_end(void)
+{
+    struct sh_copy *c = proc.arena->copy;
+    begin_copy(&c[0], living);
+    begin_copy(&c[1], dead);
+    share_release_dead();
+    EXPECT(has_pieces(&c[0]));
+    EXPECT(!has_pieces(&c[1]));
+}
+
 int main(void)
 {
     struct arena *mine = aligned_alloc(4096, (sizeof(*mine) + 4095) / 4096 * 4096), *its;
@@ -109,6 +126,7 @@ int main(void)
         /* The message is too short to be shared: no other process is woken. */
         EXPECT(copy_and_count_wakeups(to, inward, SHARE_MIN - 4096, false) == 0);
     }
+    test_only_copies_of_dead_senders_end();
     free(to);
     free(its);
     free(mine);

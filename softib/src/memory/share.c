@@ -261,7 +261,7 @@ void share_release_dead(void)
         struct sh_copy *c = &proc.arena->copy[i];
         unsigned owner = atomic_load(&c->lock.owner);
         uint64_t word = atomic_load(&c->next);
-        if (!owner || member_is_running(owner))
+        if (!owner || shlock_owner_alive(owner))
             continue;
         atomic_compare_exchange_strong(&c->next, &word, word | CLOSED);
     }
