@@ -233,8 +233,9 @@ static bool lane_wake_members(int row, int most, bool dozing)
 
 /* ---- sending ---- */
 
-/* Delivers to a member that has not taken the packets before `must`. Returns false if the delivering
- * thread makes no progress; its process may be stopped. */
+/* Delivers to a member that has not taken the packets before `must`. Returns false if the delivering thread
+ * makes no progress: its process is stopped, and the packet is dropped so that the sender can continue. The
+ * lock of a process that has died is taken over at once. */
 static bool lane_deliver_until(int row, int i, uint64_t must)
 {
     uint64_t next, give_up = 0;
