@@ -42,6 +42,10 @@ expect_no_text "check the cable"
 poor POOR_CQS=0
 [ "$rc" -ne 0 ] || fail "$last: the job should fail"
 expect_err "entries: Too many open files"
+# A further adapter without a completion queue is not used.
+job 2 2 "FISHPLATE_VERBS=$POOR" POOR_CQS=1 -hcas 2 "$traffic"
+expect_rc 0
+expect_err "rail 1 cannot be opened and is not used"
 
 # Ranks with few descriptors, with the limit reached at any place: the job ends and names the limit to raise. Handshakes were
 # once repeated forever.

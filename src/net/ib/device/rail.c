@@ -82,16 +82,19 @@ static int adapter_open(struct ib *ib, struct ib_device *d, struct ib_adapter **
     const struct verbs *v = &d->verbs;
     struct ib_adapter *a = &ib->adapters[ib->nadapters];
     *a = (struct ib_adapter){.device = d, .index = (uint8_t)ib->nadapters};
-    ib->nadapters++;
     a->channel = v->create_comp_channel(d->context);
     if (!a->channel)
         return err_set(MPI_ERR_OTHER, "%s: cannot create a completion channel: %s", d->name,
                        err_reason(errno));
     a->cq_size = MIN(ib->lanes > 1 ? 16 * FIRST_CQ : FIRST_CQ, d->attr.max_cqe);
     a->cq = v->create_cq(d->context, a->cq_size, NULL, a->channel, 0);
-    if (!a->cq)
+    if (!a->cq) {
+        const int why = errno;
+        v->destroy_comp_channel(a->channel);
         return err_set(MPI_ERR_OTHER, "%s: cannot create a completion queue of %d entries: %s", d->name,
-                       a->cq_size, err_reason(errno));
+                       a->cq_size, err_reason(why));
+    }
+    ib->nadapters++;
     *out = a;
     return 0;
 }
@@ -136,12 +139,9 @@ static void open_additional_rail(struct ib *ib, struct net_port *p, uint8_t path
     }
     log_warn("rail %u cannot be opened and is not used: %s", ib->nrails, err_detail(rc));
     err_clear();
-    p->chosen = false;
-    snprintf(p->why, sizeof(p->why), "it could not be opened");
-    if (a && a->device == d) { /* adapter_open has used the device */
-        ib->nadapters--;
-        if (a->channel)
-            d->verbs.destroy_comp_channel(a->channel);
+    if (path == 0) { /* otherwise another path of the port is in use */
+        p->chosen = false;
+        snprintf(p->why, sizeof(p->why), "it could not be opened");
     }
     if (d)
         ib_device_close(d);
