@@ -142,10 +142,11 @@ static bool pair_create_queue(struct ib_pair *s)
 {
     struct ib *ib = s->lane.endpoint->ib;
     int rc = s->lane.bare ? 0 : ib_shared_open(ib, s->lane.adapter);
-    if (rc == 0 && ib_lane_create(&s->lane) == 0)
+    rc = rc ? rc : ib_lane_create(&s->lane);
+    if (rc == 0)
         return true;
     log_warn("an additional rail to rank %u cannot be opened and is not used: %s",
-             s->lane.endpoint->peer->rank, err_detail(MPI_ERR_OTHER));
+             s->lane.endpoint->peer->rank, err_detail(rc));
     err_clear();
     return false;
 }
