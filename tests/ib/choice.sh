@@ -139,6 +139,8 @@ expect_err "FISHPLATE_IB_DEVICES names mlx5_7, which is not there"
 job 2 1 "FISHPLATE_VERBS=$T/nothing.so" FISHPLATE_IB_DEVICES=mlx5_7 "$hello"
 expect_rc 0
 expect_err "FISHPLATE_IB_DEVICES=mlx5_7 names no port: $T/nothing.so cannot be loaded"
+job 2 1 FISHPLATE_VERBS=nothing FISHPLATE_IB_DEVICES=mlx5_7 "$hello"
+expect_err "FISHPLATE_IB_DEVICES=mlx5_7 names no port: FISHPLATE_VERBS=nothing is none of"
 job 2 1 FISHPLATE_LOG=info FISHPLATE_VERBS=softib FISHPLATE_REQUIRE=ib "SOFTIB_FABRIC=nodes=1 name=fp-choice-one-$$" "$hello"
 expect_rc 0
 used "softib0 port 1"

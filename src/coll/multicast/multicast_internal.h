@@ -39,6 +39,7 @@ struct multicast {
     uint32_t persistent;     /* persistent requests that are not freed */
     struct multicast *older; /* next in the list coll_state.multicast_older */
     bool failed;             /* the group could not be opened */
+    int join_error;          /* why this leader could not join the group; 0: it has joined */
 };
 
 /* Parameters of a multicast group and of its retransmission of lost packets. */

@@ -115,10 +115,13 @@ static int multicast_join(struct multicast *m, const struct multicast_terms *ter
     if (rc)
         return rc;
     if (!t)
-        err_set(MPI_ERR_OTHER, "the network between the nodes has no multicast");
+        m->join_error = err_set(MPI_ERR_OTHER, "the network between the nodes has no multicast");
     else if (setup.id == 0)
-        err_set(MPI_ERR_OTHER, "the kernel gave no random bytes (getrandom) for the name of the group");
-    else if (net_group_open(leaders->proc->net, t, &setup, &m->group) == 0) {
+        m->join_error =
+            err_set(MPI_ERR_OTHER, "the kernel gave no random bytes (getrandom) for the name of the group");
+    else
+        m->join_error = net_group_open(leaders->proc->net, t, &setup, &m->group);
+    if (!m->join_error) {
         net_group_fill_card(m->group, card);
         card->packet = (uint32_t)MIN(card->packet, packet);
     }
@@ -151,7 +154,7 @@ static int multicast_agree_joined(struct multicast *m, const char *otherwise, st
     const bool known = leaders->proc->net->multicast_refused; /* already reported for another communicator */
     leaders->proc->net->multicast_refused = true;
     if (!rc && first == leaders->rank && otherwise && !known)
-        log_warn("%s instead of multicast: %s.", otherwise, err_detail(MPI_ERR_OTHER));
+        log_warn("%s instead of multicast: %s.", otherwise, err_detail(m->join_error));
     free(cards);
     return rc;
 }

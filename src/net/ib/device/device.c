@@ -205,11 +205,11 @@ void ib_device_check_names(void)
     struct ib_survey s = {0};
     if (!ib_survey_names_are_typed())
         return;
-    if (ib_device_list(&s) == 0)
+    const int rc = ib_device_list(&s);
+    if (rc == 0)
         report_unknown_names(&s);
     else
-        log_warn("FISHPLATE_IB_DEVICES=%s names no port: %s", ib_survey_device_list(),
-                 err_detail(MPI_ERR_OTHER));
+        log_warn("FISHPLATE_IB_DEVICES=%s names no port: %s", ib_survey_device_list(), err_detail(rc));
     free(s.ports);
 }
 
