@@ -266,6 +266,12 @@ int main(void)
             }
         }
     }
+    /* A member in the slot of a killed one, whose queue pair has the same number: forked processes inherit the
+     * start of the numbers. */
+    struct child successor = start_member(POLLS);
+    send_burst(&e, ah, 10, &number);
+    await_token(successor.fd);
+    stop_member(&successor);
     stop_member(&guest);
     for (int i = 0; i < MEMBERS; i++)
         stop_member(&c[i]);

@@ -145,6 +145,27 @@ static bool attach_self(void)
     return true;
 }
 
+/* Removes the queue pairs of the dead process that had this slot from all multicast groups: new queue pairs
+ * of this process may have the same numbers, and would count as members already. */
+static void clear_groups_of_slot(void)
+{
+    shlock_lock(&proc.reg->lock);
+    for (int i = 0; i < GROUPS; i++) {
+        struct reg_group *g = &proc.reg->group[i];
+        unsigned left = 0;
+        if (!atomic_load(&g->used))
+            continue;
+        for (int k = 0; k < GROUP_QPS; k++) {
+            if (atomic_load(&g->qpn[k]) >> QP_BITS == proc.slot)
+                atomic_store(&g->qpn[k], 0);
+            left |= atomic_load(&g->qpn[k]);
+        }
+        if (!left)
+            atomic_store(&g->used, 0);
+    }
+    shlock_unlock(&proc.reg->lock);
+}
+
 static bool join_fabric_locked(void)
 {
     struct sockaddr_un a;
@@ -159,6 +180,7 @@ static bool join_fabric_locked(void)
     if (proc.bell_fd < 0 || proc.ring_fd < 0 || !attach_self())
         return false;
     atomic_store(&proc.reg->member[proc.slot].live, 1);
+    clear_groups_of_slot(); /* takes a lock, whose owner must be live */
     return true;
 }
 
