@@ -16,8 +16,10 @@ struct async_node {
 void async_report(struct ctx *c, const struct ibv_async_event *e, uint32_t *delivered)
 {
     struct async_node *n = calloc(1, sizeof(*n));
-    if (!n)
+    if (!n) {
+        softib_log("an asynchronous event was lost (out of memory)");
         return;
+    }
     n->event = *e;
     n->delivered = delivered;
     spinlock_acquire(&c->ev_lock);

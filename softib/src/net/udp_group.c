@@ -110,7 +110,7 @@ void group_join(const uint8_t gid[16], bool join)
         j->next = joined;
         joined = j;
     }
-    if (j && join && !j->count++ && !open_group(j))
+    if (join && (!j || (!j->count++ && !open_group(j))))
         softib_log("cannot join an IP multicast group on the network: %s", strerror(errno));
     if (j && !join && j->count && !--j->count && j->s.fd >= 0) {
         close(j->s.fd);
