@@ -67,15 +67,10 @@ static void index_add_if_shared(struct ib *ib, struct ib_lane *lane)
     ib->by_qpn_used++;
 }
 
-/* Rebuilds the table from all lanes with queue pairs, after growth or a removal. */
-static int index_rebuild(struct ib *ib, uint32_t size)
+/* Fills the table with all lanes that have queue pairs, after growth or a removal. */
+static void index_refill(struct ib *ib)
 {
-    struct ib_lane **table = calloc(size, sizeof(struct ib_lane *));
-    if (!table)
-        return err_set(MPI_ERR_NO_MEM, "out of memory for a connection");
-    free(ib->by_qpn);
-    ib->by_qpn = table;
-    ib->by_qpn_size = size;
+    memset(ib->by_qpn, 0, ib->by_qpn_size * sizeof(struct ib_lane *));
     ib->by_qpn_used = 0;
     for (uint32_t i = 0; i < ib->nendpoints; i++)
         for (uint32_t k = 0; k < ib->lanes; k++)
@@ -85,13 +80,24 @@ static int index_rebuild(struct ib *ib, uint32_t size)
         for (uint32_t k = 1; j && k < j->count; k++)
             index_add_if_shared(ib, &j->pair[k].lane);
     }
+}
+
+static int index_grow(struct ib *ib)
+{
+    const uint32_t size = MAX(2 * ib->by_qpn_size, 64);
+    struct ib_lane **table = realloc(ib->by_qpn, size * sizeof(struct ib_lane *));
+    if (!table)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a connection");
+    ib->by_qpn = table;
+    ib->by_qpn_size = size;
+    index_refill(ib);
     return 0;
 }
 
 static int index_add(struct ib *ib, struct ib_lane *lane)
 {
     if (2 * (ib->by_qpn_used + 1) > ib->by_qpn_size)
-        return index_rebuild(ib, MAX(2 * ib->by_qpn_size, 64)); /* inserts this lane, too */
+        return index_grow(ib); /* inserts this lane, too */
     index_insert_lane(ib, lane);
     ib->by_qpn_used++;
     return 0;
@@ -281,8 +287,8 @@ void ib_lane_destroy(struct ib_lane *lane)
     if (!lane->bare)
         ib_adapter_count_users(lane->rail->adapter, ib, -1);
     lane->rail->adapter->cq_used -= (int)(lane->depth + receive_depth(lane));
-    if (lane->shared && !ib->xrc && !ib->closing)
-        index_rebuild(ib, ib->by_qpn_size);
+    if (lane->shared && !ib->xrc && !ib->closing && ib->by_qpn_size > 0)
+        index_refill(ib);
     for (; lane->tail != lane->head; lane->tail++) {
         struct ib_work *w = &lane->work[lane->tail & (lane->depth - 1)];
         if (w->buffer)
