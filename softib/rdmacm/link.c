@@ -9,6 +9,7 @@
 #include <netinet/tcp.h>
 #include <rdma/rdma_cma.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -17,10 +18,12 @@ void link_random(void *out, size_t n)
 {
     for (size_t at = 0; at < n;) {
         ssize_t got = getrandom((char *)out + at, n - at, 0);
-        if (got > 0)
-            at += (size_t)got;
-        else if (errno != EINTR)
-            return;
+        if (got < 0 && errno != EINTR) {
+            fprintf(stderr, "softib: cannot get random numbers from the kernel (getrandom): %s\n",
+                    strerror(errno));
+            abort(); /* a nonce that others know would let them repeat earlier messages */
+        }
+        at += got > 0 ? (size_t)got : 0;
     }
 }
 
