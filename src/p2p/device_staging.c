@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gpu/gpu.h"
+#include "p2p/rendezvous_staged.h"
 
 static COUNTER(staged, "p2p_device_staged_bytes",
                "Bytes of messages in GPU memory that moved through staging buffers in host memory.");
@@ -23,24 +23,50 @@ static void open_data_cursor(const struct p2p_request *r, struct dt_cursor *c)
         dt_cursor_init(c, r->type, r->count, r->buf);
 }
 
-/* State of a request for data in device memory. Allocated at its first use; freed with the request. */
-struct device_part {
-    char *memory;   /* staging buffer in host memory, or NULL */
-    bool is_pinned; /* `memory` is a staging buffer of src/gpu; else it is from malloc */
-    int descriptor; /* exported memory of the request, for the process that maps it; -1: none */
-    /* R3: the two halves of the staging buffer; chunk i of the message uses half i % 2 */
-    struct {
-        struct gpu_transfer transfer;
-        bool is_copying;
-    } half[2];
-};
-
 /* Returns the device part of the request, allocated at the first call; NULL: out of memory. */
 static struct device_part *get_device_part(struct p2p_request *r)
 {
-    if (!r->device_part && (r->device_part = calloc(1, sizeof(*r->device_part))))
+    if (!r->device_part && (r->device_part = calloc(1, sizeof(*r->device_part)))) {
         r->device_part->descriptor = -1;
+        r->device_part->r = r;
+        list_init(&r->device_part->link);
+    }
     return r->device_part;
+}
+
+int device_chunk_poll(struct device_part *stage, uint64_t i)
+{
+    struct staging_half *half = &stage->half[i % 2];
+    const int rc = half->is_copying ? gpu_poll_copy(&half->transfer) : 0;
+    half->is_copying = rc == ERR_AGAIN;
+    return rc;
+}
+
+/* Waits until no copy uses half i % 2; returns 0 or the error of the copy. */
+static int wait_for_half(struct device_part *stage, uint64_t i)
+{
+    int rc;
+    while ((rc = device_chunk_poll(stage, i)) == ERR_AGAIN)
+        ;
+    return rc;
+}
+
+/* Frees the staging buffer, if there is one. No write may use it. */
+static void stage_free(struct p2p_request *r)
+{
+    struct device_part *stage = r->device_part;
+    struct transport *t = stage->is_registered ? r->peer->transport : NULL;
+    for (uint64_t i = 0; i < 2; i++)
+        wait_for_half(stage, i);
+    staged_unwatch(r);
+    if (t)
+        t->ops->mem_release(t, &stage->mem);
+    stage->is_registered = false;
+    if (stage->memory && stage->is_pinned)
+        gpu_put_staging(stage->memory);
+    else
+        free(stage->memory);
+    stage->memory = NULL;
 }
 
 /* Allocates `len` bytes of host memory. */
@@ -48,6 +74,7 @@ static int stage_allocate(struct p2p_request *r, size_t len)
 {
     struct device_part *stage = get_device_part(r);
     if (stage) {
+        stage_free(r); /* STAGED was not possible: the message moves in frames */
         stage->is_pinned = len <= GPU_STAGING_SIZE;
         stage->memory = stage->is_pinned ? gpu_get_staging() : malloc(len);
     }
@@ -88,31 +115,9 @@ bool device_store_descriptor(struct p2p_request *r, int descriptor)
     return true;
 }
 
-/* Waits until no copy uses half i % 2; returns 0 or the error of the copy. */
-static int wait_for_half(struct device_part *stage, uint64_t i)
-{
-    int rc = 0;
-    if (stage->half[i % 2].is_copying)
-        while ((rc = gpu_poll_copy(&stage->half[i % 2].transfer)) == ERR_AGAIN)
-            ;
-    stage->half[i % 2].is_copying = false;
-    return rc;
-}
-
-static void stage_free(struct device_part *stage)
-{
-    for (uint64_t i = 0; i < 2; i++)
-        wait_for_half(stage, i);
-    if (stage->memory && stage->is_pinned)
-        gpu_put_staging(stage->memory);
-    else
-        free(stage->memory);
-    stage->memory = NULL;
-}
-
 void request_free_device_part(struct p2p_request *r)
 {
-    stage_free(r->device_part);
+    stage_free(r);
     close_descriptor(r);
     free(r->device_part);
     r->device_part = NULL;
@@ -130,7 +135,7 @@ static int copy_to_host_memory(struct p2p_request *r)
                            "out of memory for a message of %llu bytes that waits for its receiver",
                            (unsigned long long)r->length);
         memcpy(copy, stage->memory, r->length);
-        stage_free(stage);
+        stage_free(r);
         stage->memory = copy;
         stage->is_pinned = false;
     }
@@ -144,7 +149,7 @@ static int copy_to_host_memory(struct p2p_request *r)
 static int check_memory(const struct p2p_request *r, uint64_t bytes)
 {
     struct gpu_range range;
-    if (!r->block && r->buf == MPI_BOTTOM)
+    if (!r->device || (!r->block && r->buf == MPI_BOTTOM))
         return 0;
     /* gpu_memory_is_device would record that freed memory is host memory. */
     if (gpu_find_range(r->block ? r->buf : ptr_add(r->buf, r->type->true_lb), &range) == 0)
@@ -190,7 +195,7 @@ int device_deliver(struct p2p_request *r, const void *payload, size_t len)
     memcpy(packed, payload, len);
     open_data_cursor(r, &c);
     dt_cursor_unpack(&c, packed, len);
-    stage_free(r->device_part);
+    stage_free(r);
     counter_add(&staged, len);
     return c.error;
 }
@@ -208,26 +213,23 @@ int device_deliver(struct p2p_request *r, const void *payload, size_t len)
  *     512 KiB    17.4 us    30   GB/s        35 us
  *
  * 256 KiB keeps the copies shorter than the frames at up to 20 GB/s. */
-#define CHUNK (GPU_STAGING_SIZE / 2)
 
-static char *chunk_memory(const struct device_part *stage, uint64_t i)
+char *device_chunk_memory(const struct device_part *stage, uint64_t i)
 {
-    return stage->memory + i % 2 * CHUNK;
+    return stage->memory + i % 2 * DEVICE_CHUNK;
 }
 
-/* Starts to copy chunk i, `n` bytes, between its half and the program's buffer. Data with holes is copied
- * before the call returns. */
-static int start_chunk(struct p2p_request *r, uint64_t i, size_t n, bool out)
+int device_chunk_start(struct p2p_request *r, uint64_t i, size_t n, bool out)
 {
     struct pieces_part *part = &r->pieces;
     struct device_part *stage = r->device_part;
-    char *const half = chunk_memory(stage, i);
-    char *const there = r->buf + part->staged_from + i * CHUNK;
+    char *const half = device_chunk_memory(stage, i);
+    char *const there = r->buf + part->staged_from + i * DEVICE_CHUNK;
     int rc = check_memory(r, part->bytes);
     if (rc)
         return rc;
     counter_add(&staged, n);
-    if (r->block) {
+    if (r->block && r->device) {
         rc = gpu_start_copy(out ? half : there, out ? there : half, n, &stage->half[i % 2].transfer);
         stage->half[i % 2].is_copying = rc == 0;
         return rc;
@@ -257,10 +259,10 @@ int device_pieces_next(struct p2p_request *r, size_t most, const char **data, si
 {
     struct pieces_part *part = &r->pieces;
     const uint64_t total = part->bytes - part->staged_from, sent = part->moved - part->staged_from;
-    const uint64_t i = sent / CHUNK;
-    while (part->staged < total && part->staged < (i + 2) * CHUNK) {
-        const size_t n = (size_t)MIN(total - part->staged, CHUNK);
-        const int rc = start_chunk(r, part->staged / CHUNK, n, true);
+    const uint64_t i = sent / DEVICE_CHUNK;
+    while (part->staged < total && part->staged < (i + 2) * DEVICE_CHUNK) {
+        const size_t n = (size_t)MIN(total - part->staged, DEVICE_CHUNK);
+        const int rc = device_chunk_start(r, part->staged / DEVICE_CHUNK, n, true);
         if (rc)
             return rc;
         part->staged += n;
@@ -268,8 +270,8 @@ int device_pieces_next(struct p2p_request *r, size_t most, const char **data, si
     const int rc = wait_for_half(r->device_part, i);
     if (rc)
         return rc;
-    *data = chunk_memory(r->device_part, i) + sent % CHUNK;
-    *len = (size_t)MIN(MIN(part->staged - sent, CHUNK - sent % CHUNK), most);
+    *data = device_chunk_memory(r->device_part, i) + sent % DEVICE_CHUNK;
+    *len = (size_t)MIN(MIN(part->staged - sent, DEVICE_CHUNK - sent % DEVICE_CHUNK), most);
     return 0;
 }
 
@@ -279,16 +281,16 @@ void device_pieces_store(struct p2p_request *r, const char *data, size_t len)
     struct pieces_part *part = &r->pieces;
     const uint64_t total = part->bytes - part->staged_from;
     while (len > 0 && part->failed == 0) {
-        const uint64_t i = part->staged / CHUNK;
-        const size_t used = part->staged % CHUNK, n = MIN(len, CHUNK - used);
+        const uint64_t i = part->staged / DEVICE_CHUNK;
+        const size_t used = part->staged % DEVICE_CHUNK, n = MIN(len, DEVICE_CHUNK - used);
         if (used == 0)
             part->failed = wait_for_half(r->device_part, i);
-        memcpy(chunk_memory(r->device_part, i) + used, data, n);
+        memcpy(device_chunk_memory(r->device_part, i) + used, data, n);
         part->staged += n;
         data += n;
         len -= n;
-        if (part->failed == 0 && (used + n == CHUNK || part->staged == total))
-            part->failed = start_chunk(r, i, used + n, false);
+        if (part->failed == 0 && (used + n == DEVICE_CHUNK || part->staged == total))
+            part->failed = device_chunk_start(r, i, used + n, false);
     }
     part->staged += len;
     for (uint64_t i = 0; r->device_part && part->staged == total && i < 2; i++) {

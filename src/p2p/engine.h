@@ -41,9 +41,11 @@ struct p2p {
     struct pool copy_pool; /* struct map_copy. Valid, as the next three members, once GPU memory was mapped */
     uint32_t descriptors;  /* open descriptors of exported GPU memory */
     struct list copies;    /* struct map_copy: copies of mapped GPU memory in progress */
-    struct net_hook copy_hook; /* in net->hooks while `copies` is not empty */
-    struct list links;         /* struct link: peers to which, or from which, receives were offered */
-    uint64_t offer_above;      /* receives of more bytes may be offered to their senders */
+    struct net_hook copy_hook;   /* in net->hooks while `copies` is not empty */
+    struct list staged;          /* struct device_part: messages by STAGED that are to be polled */
+    struct net_hook staged_hook; /* in net->hooks while `staged` is not empty */
+    struct list links;           /* struct link: peers to which, or from which, receives were offered */
+    uint64_t offer_above;        /* receives of more bytes may be offered to their senders */
     uint64_t
         check_posted_from; /* receives of at least this many bytes are checked when posted (offers, failures) */
     bool faults;      /* a process has died or a communicator was revoked: receives are judged (fault.h) */
@@ -83,6 +85,7 @@ struct p2p_request {
     bool registered;                 /* `mem` and `key` are valid */
     bool block;                      /* the data is one block of memory */
     bool device;                     /* the data is in device memory (device_staging.h) */
+    bool can_stage;                  /* large receive: STAGED is possible */
     struct device_part *device_part; /* staging buffer and descriptor (device_staging.c); NULL: none */
     struct net_mem mem;
     struct net_key key;

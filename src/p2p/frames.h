@@ -44,7 +44,8 @@ enum {
     RTS_PIPE = 4,    /* the sender can register and write the data in pieces */
     RTS_MAPGET = 8,  /* the receiver may map the sender's GPU memory: struct gpu_export follows */
     RTS_MAPPUT = 16, /* the sender can map GPU memory of the receiver */
-    RTS_GPU = 32     /* the data is in GPU memory: its last byte is not known */
+    RTS_GPU = 32,    /* the data is in GPU memory: its last byte is not known */
+    RTS_STAGED = 64  /* the sender can write the data from a staging buffer */
 };
 enum { RTR_LOOKS = 1 }; /* the receiver polls the last byte */
 enum {
@@ -52,7 +53,8 @@ enum {
     CTS_PIPE = 2,        /* requests a piece of a PIPE message */
     CTS_LAST = 4,        /* requests the last piece */
     CTS_UNREACHABLE = 8, /* requests the piece in frames, since the receiver could not register its memory */
-    CTS_MAP = 16         /* the sender maps GPU memory of the receiver: struct gpu_export follows */
+    CTS_MAP = 16,        /* the sender maps GPU memory of the receiver: struct gpu_export follows */
+    CTS_STAGED = 32      /* the address is that of a staging buffer (rendezvous_staged.c) */
 };
 
 struct rts {

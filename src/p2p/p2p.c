@@ -13,6 +13,7 @@
 #include "p2p/offer.h"
 #include "p2p/protocol.h"
 #include "p2p/rendezvous_map.h"
+#include "p2p/rendezvous_staged.h"
 #include "p2p/write.h"
 
 static TUNABLE_SIZE(eager_max, "EAGER_MAX", 16 * 1024, 64, 512 * 1024,
@@ -194,6 +195,7 @@ int p2p_open(struct net *net, struct p2p **out)
     list_init(&p->links);
     list_init(&p->notes);
     list_init(&p->partitioned);
+    staged_open(p);
     last_bytes_open(&p->looks, net);
     traffic_open(&p->traffic[false], PATH_READ);
     traffic_open(&p->traffic[true], PATH_PIECES);
@@ -231,6 +233,7 @@ void p2p_close(struct p2p *p)
 {
     log_protocol_choices(p);
     maps_close(p);
+    list_remove(&p->staged_hook.link);
     messages_free_from(p, NULL); /* messages that were never received */
     notes_close(p);
     last_bytes_close(&p->looks); /* of offered receives that got no message */

@@ -6,7 +6,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/tunable.h"
+#include "p2p/device_staging.h"
 #include "p2p/rendezvous_map.h"
+#include "p2p/rendezvous_staged.h"
 #include "tune/setting.h"
 
 enum {
@@ -20,16 +22,19 @@ enum {
     RENDEZVOUS_PIPE,
     RENDEZVOUS_MAPGET,
     RENDEZVOUS_MAPPUT,
+    RENDEZVOUS_STAGED,
     RENDEZVOUS_R3
 };
 static TUNABLE_CHOICE(
-    rendezvous, "RENDEZVOUS", RENDEZVOUS_AUTO, "auto|rput|getcqe|get|putnr|put|split|pipe|mapget|mapput|r3",
+    rendezvous, "RENDEZVOUS", RENDEZVOUS_AUTO,
+    "auto|rput|getcqe|get|putnr|put|split|pipe|mapget|mapput|staged|r3",
     "How large messages move: written by the sender (rput), read by the receiver, which is notified (getcqe) "
     "or sees (get) when that is done, written into a receive that was offered before (putnr, put), read by "
     "the receiver and written by the sender at the same time, a part each (split), registered and written "
     "piece by piece (pipe), copied by a GPU from GPU memory of the sender (mapget) or into GPU memory of the "
-    "receiver (mapput), which the other process of the node maps, copied in pieces (r3), or as measured to "
-    "be fastest (auto). A protocol that cannot be used for a message is replaced by one that can.");
+    "receiver (mapput), which the other process of the node maps, written from staging buffer to staging "
+    "buffer in host memory if they are in GPU memory (staged), copied in pieces (r3), or as measured to be "
+    "fastest (auto). A protocol that cannot be used for a message is replaced by one that can.");
 
 void protocol_report_missing(void)
 {
@@ -159,15 +164,27 @@ static enum p2p_protocol choose_gpu_mapped(const struct p2p_request *r, const st
     return put ? PROTOCOL_MAPPUT : PROTOCOL_RENDEZVOUS;
 }
 
+/* True if STAGED replaces R3 for this message. With a software adapter processors copy the data in any case, and
+ * the two ends would only wait for each other; less than one chunk overlaps with nothing. */
+static bool chooses_staging(const struct p2p_request *r, uint64_t can)
+{
+    const bool gains = !r->peer->caps.software && (uint64_t)r->base.bytes >= DEVICE_CHUNK;
+    return staged_is_possible(r, can) && rendezvous.value != RENDEZVOUS_R3 &&
+           (gains || rendezvous.value == RENDEZVOUS_STAGED);
+}
+
 enum p2p_protocol protocol_choose(struct p2p *p, struct p2p_request *r, const struct announcement *a)
 {
     uint64_t bytes = (uint64_t)r->base.bytes;
     r->ticket = (struct traffic_ticket){.bytes = bytes}; /* resets the ticket, since requests are reused */
+    r->can_stage = chooses_staging(r, a->rts->can);
     if (unlikely(a->rts->can & (RTS_MAPGET | RTS_MAPPUT))) {
         const enum p2p_protocol mapped = choose_gpu_mapped(r, a);
         if (mapped != PROTOCOL_RENDEZVOUS)
             return mapped;
     }
+    if (unlikely(r->can_stage && rendezvous.value == RENDEZVOUS_STAGED))
+        return PROTOCOL_R3;
     bool read = request_is_remotely_accessible(r) && a->rts->can & RTS_READ && a->from->caps.get;
     bool write = request_is_remotely_accessible(r) && a->rts->can & RTS_WRITE && bytes > 0;
     if (bytes == 0 && read)

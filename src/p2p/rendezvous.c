@@ -13,6 +13,7 @@
 #include "p2p/offer.h"
 #include "p2p/protocol.h"
 #include "p2p/rendezvous_map.h"
+#include "p2p/rendezvous_staged.h"
 #include "p2p/write.h"
 
 static COUNTER(announced, "p2p_rendezvous", "Messages sent by a rendezvous protocol.");
@@ -51,7 +52,7 @@ static int rts_send(struct p2p_request *r)
         rts->address = laboratory_pipe.propose(r, r->length);
     }
     if (unlikely(gpu_may_have_memory()))
-        rts->can |= map_announce(r, &payload.map);
+        rts->can |= map_announce(r, &payload.map) | staged_announce(r);
     const bool mapped = rts->can & RTS_MAPGET;
     if (mapped)
         rts->address = (uintptr_t)r->buf;
@@ -248,12 +249,25 @@ void cts_write_arrived(struct p2p *p, struct peer *from, const struct frame_head
     CHECK(len == sizeof(struct cts_write), "an answer to an announcement has the wrong length");
     struct cts_write cts;
     memcpy(&cts, payload, sizeof(cts));
-    const bool pipe = h->flags & CTS_PIPE;
-    struct p2p_request *r = request_find_by_cookie(
-        p, from, h->word, STATE_BIT(SEND_ANNOUNCED) | (pipe ? STATE_BIT(SEND_PIPE) : 0));
-    CHECK(r != NULL && (pipe ? protocol_can_pipeline(r, r->length) : r->registered) && from->caps.put &&
-              cts.offset <= r->length && cts.cts.bytes <= r->length - cts.offset && cts.cts.bytes > 0,
+    const bool pipe = h->flags & CTS_PIPE, staged = h->flags & CTS_STAGED;
+    struct p2p_request *r =
+        request_find_by_cookie(p, from, h->word,
+                               STATE_BIT(SEND_ANNOUNCED) | (staged ? STATE_BIT(SEND_STAGED)
+                                                            : pipe ? STATE_BIT(SEND_PIPE)
+                                                                   : 0));
+    if (!r && staged && cts.offset > 0)
+        return; /* the send has failed meanwhile */
+    CHECK(r != NULL &&
+              (staged ? staged_accepts(r, &cts)
+               : pipe ? protocol_can_pipeline(r, r->length)
+                      : r->registered) &&
+              from->caps.put && cts.offset <= r->length && cts.cts.bytes <= r->length - cts.offset &&
+              cts.cts.bytes > 0,
           "an answer arrived to an announcement that was not made");
+    if (staged) {
+        staged_requested(r, &cts);
+        return;
+    }
     if (pipe) {
         laboratory_pipe.requested(r, &cts, h->flags);
         return;
@@ -279,16 +293,18 @@ void written_arrived(struct p2p *p, struct peer *from, const struct frame_header
     uint64_t length;
     CHECK(len == sizeof(length), "the end of a transfer was reported with the wrong length");
     memcpy(&length, payload, sizeof(length));
-    struct p2p_request *r =
-        request_find_by_cookie(p, from, h->word,
-                               OFFERED_STATES | STATE_BIT(RECV_RPUT) | STATE_BIT(RECV_SPLIT) |
-                                   STATE_BIT(RECV_SPLIT_WRITTEN) | STATE_BIT(RECV_PIPE));
+    struct p2p_request *r = request_find_by_cookie(p, from, h->word,
+                                                   OFFERED_STATES | STATE_BIT(RECV_RPUT) |
+                                                       STATE_BIT(RECV_SPLIT) | STATE_BIT(RECV_SPLIT_WRITTEN) |
+                                                       STATE_BIT(RECV_PIPE) | STATE_BIT(RECV_STAGED));
     if (!r && h->aux != 0)
         return;
     CHECK(r != NULL && length <= r->length,
           "the end of a transfer was reported for a receive that does not exist");
     if (r->state == STATE_RECV_RPUT)
         rendezvous_end_receive(r, h->aux, false);
+    else if (r->state == STATE_RECV_STAGED)
+        staged_written(r, length, h->aux);
     else if (r->state == STATE_RECV_PIPE)
         laboratory_pipe.written(r, length, h->aux);
     else if (request_is_in_state(r, OFFERED_STATES))

@@ -16,6 +16,7 @@
 #include "p2p/device_staging.h"
 #include "p2p/rendezvous.h"
 #include "p2p/protocol.h"
+#include "p2p/rendezvous_staged.h"
 
 static COUNTER(pieces, "p2p_rendezvous_r3", "Large messages sent in pieces through frames.");
 
@@ -40,6 +41,8 @@ void r3_start(struct p2p *p, struct p2p_request *r, uint64_t bytes)
         rendezvous_end_receive(r, err_set(MPI_ERR_NO_MEM, "out of memory for a large receive"), true);
         return;
     }
+    if (unlikely(r->can_stage) && staged_start(r, bytes))
+        return;
     counter_add(&pieces, 1);
     request_change_state(r, STATE_RECV_PIECES);
     const int rc = pieces_setup(r, 0, bytes);
@@ -176,9 +179,10 @@ static void piece_store_timed(struct p2p_request *r, const void *payload, size_t
 void piece_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
                    size_t len)
 {
-    struct p2p_request *r =
-        request_find_by_cookie(p, from, h->word, STATE_BIT(RECV_PIECES) | STATE_BIT(RECV_RPUT));
-    if (r && r->state == STATE_RECV_RPUT && r->device) { /* the sender could not map this process's memory */
+    struct p2p_request *r = request_find_by_cookie(
+        p, from, h->word, STATE_BIT(RECV_PIECES) | STATE_BIT(RECV_RPUT) | STATE_BIT(RECV_STAGED));
+    /* the sender could not map this process's memory, or has no staging buffer */
+    if (r && ((r->state == STATE_RECV_RPUT && r->device) || r->state == STATE_RECV_STAGED)) {
         counter_add(&pieces, 1);
         r3_receive_rest(r, 0, (uint64_t)r->base.bytes);
     }

@@ -1,6 +1,7 @@
 /* deaths.c: a rank is killed while a GPU copies between its memory and that of another rank. The other
  * rank gets the message or an error, and the living ranks exchange GPU memory afterwards. softcuda delays
- * copies as SOFTCUDA_LAZY requires.
+ * copies as SOFTCUDA_LAZY requires. Argument `staged`: a rank is killed while messages by STAGED move between
+ * two nodes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "ft/ft.h"
@@ -9,8 +10,9 @@
 #include "counters.h"
 
 #define BYTES 3000000
+#define MANY  4 /* messages at the same time */
 
-static MPI_T_pvar_handle mapgets, mapputs;
+static MPI_T_pvar_handle mapgets, mapputs, staged_bytes;
 
 static void hold_copies(bool held)
 {
@@ -107,9 +109,57 @@ static void test_writer_dies(void)
     area_free(&host);
 }
 
+/* Calls MPI until this rank has copied a part of a message through its staging buffers. */
+static void wait_for_chunks(unsigned long long before)
+{
+    int flag;
+    while (read_counter(staged_bytes) < before + BYTES / 4)
+        MPI_Iprobe(MPI_ANY_SOURCE, 99, now, &flag, MPI_STATUS_IGNORE);
+}
+
+/* The victim dies between two chunks of messages that it sends to rank 0, or receives from rank 0. */
+static void test_death_between_chunks(bool sends)
+{
+    struct area areas[MANY];
+    MPI_Request requests[MANY];
+    const unsigned long long before = read_counter(staged_bytes);
+    for (int i = 0; i < MANY; i++) {
+        const int other = rank == victim ? 0 : victim;
+        areas[i] = area_alloc(AREA_DEVICE, BYTES);
+        if (rank == (sends ? victim : 0))
+            MPI_Isend(areas[i].at, BYTES, MPI_BYTE, other, 2, now, &requests[i]);
+        else if (rank == (sends ? 0 : victim))
+            MPI_Irecv(areas[i].at, BYTES, MPI_BYTE, other, 2, now, &requests[i]);
+    }
+    if (rank == victim) {
+        wait_for_chunks(before);
+        die();
+    }
+    for (int i = 0; i < MANY && rank == 0; i++) {
+        const int rc = error_class_of(MPI_Wait(&requests[i], MPI_STATUS_IGNORE));
+        EXPECT(rc == MPIX_ERR_PROC_FAILED || (i < MANY - 1 && rc == MPI_SUCCESS));
+    }
+    exchange_in_ring();
+    for (int i = 0; i < MANY; i++)
+        area_free(&areas[i]);
+}
+
+static void test_sender_dies_between_chunks(void)
+{
+    test_death_between_chunks(true);
+}
+
+static void test_receiver_dies_between_chunks(void)
+{
+    test_death_between_chunks(false);
+}
+
 int main(int argc, char **argv)
 {
-    static void (*const phases[])(void) = {test_sender_dies, test_receiver_dies, test_writer_dies};
+    static void (*const phases[])(void) = {test_sender_dies, test_receiver_dies, test_writer_dies},
+                        (*const staged[])(void) = {test_sender_dies_between_chunks,
+                                                   test_receiver_dies_between_chunks,
+                                                   test_sender_dies_between_chunks};
     counters_begin();
     mpitest_begin(&argc, &argv);
     if (!area_load_cuda()) {
@@ -118,6 +168,7 @@ int main(int argc, char **argv)
     }
     mapgets = counter_open("p2p_rendezvous_mapget");
     mapputs = counter_open("p2p_rendezvous_mapput");
-    run_phases(phases, 3);
+    staged_bytes = counter_open("p2p_device_staged_bytes");
+    run_phases(argc > 1 ? staged : phases, 3);
     return finish();
 }

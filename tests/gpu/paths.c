@@ -1,7 +1,7 @@
 /* paths.c: the protocol of large messages in GPU memory between two ranks, as the library's counters show,
  * and the unmapping of memory that its owner has freed. Arguments: the expected protocols of GPU memory to
  * GPU memory, GPU to host, host to GPU, pool to GPU, VMM to GPU, VMM pieces to GPU: mapget, mapput, r3,
- * getcqe or rput.
+ * getcqe, rput or staged.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "area.h"
@@ -11,8 +11,8 @@
 #define TURNS       10
 #define ALLOCATIONS 300 /* allocations that are sent once and freed */
 
-enum { MAPGET, MAPPUT, R3, GETCQE, RPUT, PROTOCOLS };
-static const char *const protocols[PROTOCOLS] = {"mapget", "mapput", "r3", "getcqe", "rput"};
+enum { MAPGET, MAPPUT, R3, GETCQE, RPUT, STAGED, PROTOCOLS };
+static const char *const protocols[PROTOCOLS] = {"mapget", "mapput", "r3", "getcqe", "rput", "staged"};
 static MPI_T_pvar_handle counts[PROTOCOLS];
 
 /* Sums the counters of both ranks: depending on the protocol, sender or receiver counts a message. */
@@ -101,6 +101,7 @@ int main(int argc, char **argv)
     counts[R3] = counter_open("p2p_rendezvous_r3");
     counts[GETCQE] = counter_open("p2p_rendezvous_getcqe");
     counts[RPUT] = counter_open("p2p_rendezvous_rput");
+    counts[STAGED] = counter_open("p2p_rendezvous_staged");
     expect_protocol(AREA_DEVICE, AREA_DEVICE, argv[1]);
     expect_protocol(AREA_DEVICE, AREA_HOST, argv[2]);
     expect_protocol(AREA_HOST, AREA_DEVICE, argv[3]);

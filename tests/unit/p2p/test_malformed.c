@@ -79,7 +79,7 @@ static void deliver_random_frame(struct world *w)
     uint64_t payload[256];
     struct frame_header h = {.kind =
                                  (uint8_t)(random_below(20) ? random_below(FRAME_KINDS) : random_below(256)),
-                             .flags = (uint8_t)random_below(3),
+                             .flags = (uint8_t)random_below(random_below(4) ? 3 : 64),
                              .aux = (uint16_t)random_below(1u << 16),
                              .context = random_below(4),
                              .source = (int32_t)random_below(4) - 2,
