@@ -100,7 +100,7 @@ static void hcas_parse_adapter(struct hcas *h, const char *word)
             STATUS_USAGE,
             "-%s: \"%s\" is not a number of adapters (2), a rate (1GB/s, 10Gbit/s) or both (2x1GB/s).",
             h->option, word);
-    if (n < 1 || h->n + n > HCAS_MAX)
+    if (n < 1 || n > HCAS_MAX - h->n)
         launcher_die(STATUS_USAGE, "-%s: a virtual node has 1 to %d adapters.", h->option, HCAS_MAX);
     while (n-- > 0)
         h->rate[h->n++] = rate ? xstrdup(rate) : NULL;

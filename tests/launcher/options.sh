@@ -60,7 +60,7 @@ run -map-by chair true
 expect_rc 2
 run -vnodes 2 -hosts a,b true
 expect_rc 2
-for bad in 0 17 x 2x 2y1GB/s -2 1GB ports=9 lmc=8 lmc= latency=2 latency=-1us colour=red bus=1 pin=1 8,9; do
+for bad in 0 17 x 2x 2y1GB/s -2 1GB ports=9 lmc=8 lmc= latency=2 latency=-1us colour=red bus=1 pin=1 8,9 1,18446744073709551615; do
     run -vnodes 2 -hcas "$bad" true
     expect_rc 2
     expect_err "-hcas: "
