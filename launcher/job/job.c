@@ -562,7 +562,7 @@ int job_run(struct job *j, int front)
     if (j->opt->hang_after)
         why_watch_for_hang(j, j->opt->hang_after);
     loop_run(&j->loop);
-    output_flush(j->output, j->ending ? OUTPUT_MS : 60000);
+    output_close(j->output, j->ending ? OUTPUT_MS : 60000);
     report_failure(j);
     recover_end_job(j);
     job_report_end(j);

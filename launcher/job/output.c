@@ -264,7 +264,7 @@ void output_write(struct output *o, uint32_t rank, int stream, const char *data,
     check_buffer_limits(o);
 }
 
-void output_flush(struct output *o, uint64_t ms)
+void output_close(struct output *o, uint64_t ms)
 {
     uint64_t end = now_ms() + ms;
     for (size_t i = 0; i < o->ndestinations; i++) {
@@ -272,6 +272,7 @@ void output_flush(struct output *o, uint64_t ms)
         while (s->waiting)
             output_release_held(s->waiting, true);
         sink_finish(s->sink, end);
+        sink_close(s->sink);
         output_handle_write_error(o, s->sink);
     }
 }

@@ -37,7 +37,8 @@ bool output_idle(const struct output *o);
 /* Writes complete lines; blocks for the reader at most `ms` milliseconds. */
 void output_sync(struct output *o, uint64_t ms);
 
-/* Writes queued output; blocks for the reader at most `ms` milliseconds. */
-void output_flush(struct output *o, uint64_t ms);
+/* Writes queued output and closes the files; blocks for the reader at most `ms` milliseconds. No output_write()
+ * may follow. */
+void output_close(struct output *o, uint64_t ms);
 
 #endif

@@ -20,7 +20,6 @@ static bool sink_poll_writable(int fd, int ms)
 static void discard_output(struct sink *s, int error)
 {
     s->error = error;
-    s->lost += buf_size(&s->out);
     buf_consume(&s->out, buf_size(&s->out));
 }
 
@@ -54,19 +53,21 @@ static void sink_on_writable(void *ctx, uint32_t events)
 
 void sink_add(struct sink *s, const char *data, size_t len)
 {
-    if (s->error)
-        s->lost += len;
-    else
+    if (!s->error)
         buf_add(&s->out, data, len);
 }
 
 void sink_finish(struct sink *s, uint64_t end)
 {
-    for (sink_flush(s); buf_size(&s->out) > 0 && now_ms() < end; sink_flush(s))
-        sink_poll_writable(s->fd, (int)(end - now_ms()));
-    s->lost += buf_size(&s->out);
+    uint64_t now;
+    for (sink_flush(s); buf_size(&s->out) > 0 && (now = now_ms()) < end; sink_flush(s))
+        sink_poll_writable(s->fd, (int)(end - now));
+}
+
+void sink_close(struct sink *s)
+{
     /* Some file systems report a full disk only at close. */
-    if (s->is_file && !s->error && close(s->fd) != 0)
+    if (s->is_file && close(s->fd) != 0 && !s->error)
         s->error = errno;
 }
 

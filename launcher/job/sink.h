@@ -14,8 +14,7 @@ struct sink {
     int fd;
     char *name; /* for messages */
     bool always_ready, is_file;
-    int error;     /* errno of the write that failed; later output is dropped */
-    uint64_t lost; /* bytes not written because of the error */
+    int error; /* errno of the write that failed; later output is dropped */
     struct watch w;
     struct buf out;
     void (*written)(void *ctx); /* some queued output was written */
@@ -31,5 +30,8 @@ void sink_flush(struct sink *s);
 
 /* Writes everything; waits for the reader until `end` (now_ms). */
 void sink_finish(struct sink *s, uint64_t end);
+
+/* Closes a file; standard output and error stay open. Call it once, after the last sink_finish(). */
+void sink_close(struct sink *s);
 
 #endif
