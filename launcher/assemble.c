@@ -226,10 +226,11 @@ static void send_input_to_hosts(void *ctx, const char *data, size_t len)
     struct feed *f = ctx;
     for (uint32_t i = 0; i < f->n; i++) {
         struct job_host *h = &f->job->hosts[f->job->layout->host_of[f->ranks[i]]];
+        f->job->ranks[f->ranks[i]].has_input = true;
         if (h->ops && !h->done)
             h->ops->input(h->impl, f->ranks[i], data, len);
         else
-            input_confirm_piece(&f->job->input);
+            job_on_stdin_empty(h, f->ranks[i]);
     }
 }
 

@@ -154,7 +154,8 @@ void job_on_pmi(void *ctx, uint32_t rank, const char *data, size_t len)
 void job_on_started(void *ctx, uint32_t rank, pid_t pid)
 {
     struct job_host *h = ctx;
-    h->job->ranks[rank] = (struct job_rank){.state = RANK_RUNNING, .pid = pid};
+    h->job->ranks[rank].state = RANK_RUNNING;
+    h->job->ranks[rank].pid = pid;
 }
 
 void job_on_failed(void *ctx, uint32_t rank, int status, const char *why)
@@ -288,17 +289,31 @@ void job_on_exited(void *ctx, uint32_t rank, int status)
     }
 }
 
+/* A rank that closes its standard input or ends without a piece reports too. */
 void job_on_stdin_empty(void *ctx, uint32_t rank)
 {
     struct job_host *h = ctx;
-    (void)rank;
+    if (!h->job->ranks[rank].has_input)
+        return;
+    h->job->ranks[rank].has_input = false;
     input_confirm_piece(&h->job->input);
+}
+
+/* Counts pieces of standard input on their way to the host's ranks as confirmed: nobody will confirm them,
+ * and ranks of other hosts wait for the next piece. */
+static void job_end_host(struct job_host *h)
+{
+    struct job *j = h->job;
+    h->done = true;
+    for (uint32_t r = 0; r < j->layout->size; r++)
+        if (&j->hosts[j->layout->host_of[r]] == h)
+            job_on_stdin_empty(h, r);
 }
 
 void job_on_host_done(void *ctx)
 {
     struct job_host *h = ctx;
-    h->done = true;
+    job_end_host(h);
     job_finish_if_done(h->job);
 }
 
@@ -308,7 +323,7 @@ void job_on_host_lost(struct job_host *h, const char *why)
     for (uint32_t r = 0; r < j->layout->size; r++)
         if (&j->hosts[j->layout->host_of[r]] == h)
             j->ranks[r].state = RANK_ENDED;
-    h->done = true;
+    job_end_host(h);
     if (job_can_continue(j, recover_from_lost(j, h, why))) {
         job_finish_if_done(j);
         return;

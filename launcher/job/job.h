@@ -46,8 +46,9 @@ enum rank_state { RANK_PENDING, RANK_RUNNING, RANK_ENDED };
 
 struct job_rank {
     enum rank_state state;
-    bool aborted; /* it called MPI_Abort: its own exit is not reported again */
-    bool ended;   /* mpiexec killed this rank alone, because others could not reach it (recover.c) */
+    bool aborted;   /* it called MPI_Abort: its own exit is not reported again */
+    bool ended;     /* mpiexec killed this rank alone, because others could not reach it (recover.c) */
+    bool has_input; /* a piece of standard input was sent and not confirmed */
     long pid;
     int code; /* of an ended rank: the exit status, or 128 plus the signal */
 };

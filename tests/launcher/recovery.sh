@@ -39,4 +39,39 @@ expect_out "child 0 of 2 goes on" "child 1 of 2 goes on"
 run -enable-recovery -launcher-exec "$T/shell" -hosts a:2,b:2 -n 2 "$SPAWNER" lose b
 expect_rc 0
 expect_out "parent 0 of 2 goes on" "parent 1 of 2 goes on"
+
+# A lost host has not confirmed its piece of standard input: the ranks of other hosts still receive the next one.
+if has_softib; then
+    pipes
+    mkfifo "$T/in" "$T/taken"
+    exec 4<>"$T/in" 5<>"$T/taken"
+    last="standard input after the loss of a host"
+    {
+        rc=0
+        "$MPIEXEC" -timeout 60 -enable-recovery -stdin all -launcher-exec "$T/shell" -hosts a,b -n 2 sh -c \
+            'exec 3<&0; [ $PMI_RANK = 1 ] || cat <&3 >"$1/taken" & exec "$0" "$1/up" "$1/go" 1' "$LOST" "$T" \
+            <"$T/in" >"$T/out" 2>"$T/err" 4>&- 5>&- 6>&- 7>&- || rc=$?
+        echo $rc >"$T/rc"
+        echo ended | tee "$T/taken" >"$T/up"
+    } &
+    for i in 0 1; do
+        next_line
+        case $line in "1 "*) victim=$(echo "$line" | cut -d' ' -f2) ;; esac
+    done
+    agent=$(ps -o ppid= -p "$victim" | tr -d ' ')
+    kill -STOP "$agent"
+    echo first >&4
+    read -r line <&5
+    kill -KILL "$agent"
+    next_line
+    [ "$line" = "on 1" ] || fail "$last: $line"
+    echo second >&4
+    read -r line <&5
+    [ "$line" = second ] || fail "$last: rank 0 read $line"
+    echo >&7
+    end_of_job
+    expect_rc 0
+    expect_err "Host b, with 1 rank, was lost"
+    expect_gone "$victim"
+fi
 finish
