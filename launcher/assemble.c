@@ -246,14 +246,6 @@ static void start_input(struct run *r, struct job *j)
         input_start(&j->input, &j->loop, f->n, !r->background, send_input_to_hosts, f);
 }
 
-static uint32_t find_local_host(const struct hosts *h)
-{
-    uint32_t i = 0;
-    while (i < h->n && !h->v[i].local)
-        i++;
-    return i;
-}
-
 /* Handles the end of a child that is not a rank: a remote shell, or the mpiexec of a spawned job. */
 static void handle_other_child_end(void *ctx, pid_t pid, int status)
 {
@@ -279,7 +271,7 @@ static int run_worker(void *ctx, int front)
     struct job *j = xcalloc(1, sizeof(*j));
     job_init(j, r->opt, &r->layout, &r->hosts, r->job_id, r->node_map);
     /* A struct local exists even if this host has no ranks: it reaps the remote shells. */
-    uint32_t here = find_local_host(&r->hosts);
+    uint32_t here = hosts_find_local(&r->hosts);
     bool ranks_here = here < r->hosts.n && r->plans[here];
     struct job_host *host = ranks_here ? &j->hosts[here] : xcalloc(1, sizeof(*host));
     struct plan *plan = ranks_here ? r->plans[here] : new_plan(r, 0);
@@ -308,24 +300,10 @@ static int run_worker(void *ctx, int front)
     return job_run(j, front);
 }
 
-/* Merges hosts whose names all mean this machine; their slots are added. */
-static void merge_local_hosts(struct hosts *h)
-{
-    uint32_t first = find_local_host(h), n = 0;
-    for (uint32_t i = 0; i < h->n; i++) {
-        if (i > first && h->v[i].local)
-            h->v[first].slots += h->v[i].slots;
-        else
-            h->v[n++] = h->v[i];
-    }
-    h->n = n;
-}
-
 int run_job(struct options *o, char **argv)
 {
     struct run r = {.opt = o};
     hosts_list(o, &r.hosts);
-    merge_local_hosts(&r.hosts);
     o->launcher = hosts_choose_launcher(o, &r.hosts);
     hosts_layout(o, &r.hosts, &r.layout);
     if (o->stdin_rank >= (long)r.layout.size)

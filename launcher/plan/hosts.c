@@ -134,9 +134,9 @@ static void add_hosts_of_ranks(struct hosts *h, const char *file)
     }
 }
 
-void hosts_list(const struct options *o, struct hosts *out)
+/* Lists every entry; `local` is set. */
+static void hosts_list_entries(const struct options *o, struct hosts *out)
 {
-    *out = (struct hosts){.ranks = o->rankfile ? rankfile_read(o->rankfile) : NULL};
     for (unsigned i = 0; i < o->hosts.n; i++)
         hosts_add_entry(out, o->hosts.v[i], "-hosts", 0);
     if (o->hostfile)
@@ -158,4 +158,36 @@ void hosts_list(const struct options *o, struct hosts *out)
     }
     for (uint32_t i = 0; i < out->n; i++)
         out->v[i].local = address_is_this_machine(out->v[i].name);
+}
+
+uint32_t hosts_find_local(const struct hosts *h)
+{
+    uint32_t i = 0;
+    while (i < h->n && !h->v[i].local)
+        i++;
+    return i;
+}
+
+static void merge_local_hosts(struct hosts *h)
+{
+    const uint32_t first = hosts_find_local(h);
+    uint32_t n = 0;
+    h->listed = xcalloc(h->n, sizeof(*h->listed));
+    h->nlisted = h->n;
+    for (uint32_t i = 0; i < h->n; i++) {
+        const bool merge = i > first && h->v[i].local;
+        h->listed[i] = (struct listed_host){h->v[i].name, merge ? first : n};
+        if (merge)
+            h->v[first].slots += h->v[i].slots;
+        else
+            h->v[n++] = h->v[i];
+    }
+    h->n = n;
+}
+
+void hosts_list(const struct options *o, struct hosts *out)
+{
+    *out = (struct hosts){.ranks = o->rankfile ? rankfile_read(o->rankfile) : NULL};
+    hosts_list_entries(o, out);
+    merge_local_hosts(out);
 }

@@ -18,11 +18,21 @@ struct hosts {
     struct host *v;
     uint32_t n;
     struct rankfile *ranks; /* -rankfile; else NULL */
+    /* [nlisted] the host list, which rank files refer to: several entries may mean this machine */
+    struct listed_host {
+        const char *name;
+        uint32_t host; /* index in `v` */
+    } * listed;
+    uint32_t nlisted;
 };
 
 /* Lists the hosts: from -hosts and -hostfile, else from the job of Slurm, PBS, LSF or Grid Engine, else
- * from the rank file, else this machine with a slot per core. */
+ * from the rank file, else this machine with a slot per core. Hosts whose names all mean this machine are
+ * merged: their slots are added. */
 void hosts_list(const struct options *o, struct hosts *out);
+
+/* Returns the index of this machine; h->n if the job does not use it. */
+uint32_t hosts_find_local(const struct hosts *h);
 
 /* Returns the remote launcher: the user's choice, else srun inside a Slurm allocation, else ssh. */
 const char *hosts_choose_launcher(const struct options *o, const struct hosts *h);

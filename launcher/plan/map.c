@@ -160,11 +160,11 @@ static uint32_t find_host(const struct options *o, const struct hosts *h, uint32
 {
     const char *name = h->ranks->host[rank];
     long index;
-    if (strncmp(name, "+n", 2) == 0 && number_parse_integer(name + 2, 0, (long)h->n - 1, &index))
-        return (uint32_t)index;
-    for (uint32_t i = 0; i < h->n; i++)
-        if (strcmp(h->v[i].name, name) == 0)
-            return i;
+    if (strncmp(name, "+n", 2) == 0 && number_parse_integer(name + 2, 0, (long)h->nlisted - 1, &index))
+        return h->listed[index].host;
+    for (uint32_t i = 0; i < h->nlisted; i++)
+        if (strcmp(h->listed[i].name, name) == 0)
+            return h->listed[i].host;
     launcher_die(STATUS_USAGE,
                  "The rank file %s places rank %u on %s, which is not one of the job's %u host%s.",
                  o->rankfile, rank, name, h->n, h->n == 1 ? "" : "s");

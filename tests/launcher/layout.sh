@@ -42,6 +42,13 @@ expect_out "0 d 0/1" "1 c 0/1"
 printf 'rank 0=+n1 slot=0\nrank 1=+n0 slot=0\n' >"$T/relative"
 remote -rf "$T/relative" -hosts c,d
 expect_out "0 d 0/1" "1 c 0/1"
+# Several names of this machine are one host; the rank file refers to the list as it was given.
+printf 'rank 0=+n2\nrank 1=+n1\nrank 2=127.0.0.1\nrank 3=d\n' >"$T/aliases"
+remote -rf "$T/aliases" -hosts localhost,127.0.0.1,c,d
+expect_out "0 c 0/1" "1 localhost 0/2" "2 localhost 1/2" "3 d 0/1"
+printf 'rank 0=localhost\nrank 1=127.0.0.1\n' >"$T/aliases"
+remote -rf "$T/aliases"
+expect_out "0 localhost 0/2" "1 localhost 1/2"
 bad_ranks() { # text of the file, message, options...
     printf '%b' "$1" >"$T/ranks"
     want=$2
