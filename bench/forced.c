@@ -93,7 +93,11 @@ void bench_forced_measure(struct bench *b, void (*batch)(void *arg, int n), void
     b->options.seconds = total / BENCH_ROUNDS;
     bench_measure(b, b->team, false, batch, arg, out);
     b->options.seconds = total;
-    int plan[2] = {out->iterations, (int)(total / BENCH_ROUNDS / (out->median * out->iterations))};
+    int plan[2] = {0};
+    if (b->rank == 0) { /* the other ranks have no result */
+        plan[0] = out->iterations;
+        plan[1] = (int)(total / BENCH_ROUNDS / (out->median * out->iterations));
+    }
     MPI_Bcast(plan, 2, MPI_INT, 0, b->team);
     const int count = plan[1] < BATCHES_MIN         ? BATCHES_MIN
                       : plan[1] > BENCH_SAMPLES_MAX ? BENCH_SAMPLES_MAX
