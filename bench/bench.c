@@ -9,12 +9,12 @@
 /* Returns the number of ranks that take part in a test; 0 if the test needs more ranks. */
 static int team_size(const struct bench *b, const struct bench_test *test)
 {
-    if (!test->pairs)
+    if (test->team == TEAM_ALL)
         return b->size;
-    if (test->alone)
+    if (test->team == TEAM_ONE)
         return 1;
-    int pairs = b->options.pairs < b->size / 2 ? b->options.pairs : b->size / 2;
-    return 2 * pairs;
+    const int wanted = test->team == TEAM_PAIRS ? b->options.pairs : 1;
+    return 2 * (wanted < b->size / 2 ? wanted : b->size / 2);
 }
 
 /* True if the test cannot run without --threads: MPI_THREAD_MULTIPLE would make all other tests slower. */

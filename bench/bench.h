@@ -64,7 +64,7 @@ struct bench_options {
     int memory;          /* index in bench_memories */
     const char *output;  /* path of the report; NULL: standard output */
     const char *compare; /* operation whose algorithms are compared; NULL: none */
-    int pairs;           /* pairs of ranks that work at the same time in latency, bw, bibw and rate */
+    int pairs;           /* pairs of ranks that work at the same time in the tests of TEAM_PAIRS */
     double seconds;      /* time spent on each figure */
     uint64_t wanted;     /* bit i: the i-th entry of bench_tests */
     int nsizes;          /* 0: each test uses its own sizes */
@@ -80,10 +80,17 @@ struct bench_stats {
 
 struct bench;
 
+/* The ranks that run a test; the others sleep. */
+enum bench_team {
+    TEAM_ALL,
+    TEAM_ONE,
+    TEAM_TWO,  /* ranks 0 and 1 */
+    TEAM_PAIRS /* the pairs of --pairs: rank 2i with rank 2i + 1 */
+};
+
 struct bench_test {
     const char *name, *doc;
-    bool pairs;                        /* runs on pairs of ranks; the others sleep */
-    bool alone;                        /* runs on one rank */
+    enum bench_team team;
     const size_t *sizes, *brief_sizes; /* each ends with BENCH_END */
     void (*run)(struct bench *b, const struct bench_test *test, size_t bytes);
 };

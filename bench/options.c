@@ -42,8 +42,10 @@ static const struct cli_option options[] = {
                   "write the report to this file; with --summary, the table"),
     CLI_CALL_LINE("--sizes", "8,1k,4M", read_sizes, "these sizes for every test that has sizes"),
     CLI_REAL_LINE("--time", "0.5", struct bench_options, seconds, 1e-9, 3600, "seconds for each figure"),
-    CLI_INT_LINE("--pairs", "2", struct bench_options, pairs, 1, 1 << 24,
-                 "pairs of ranks that work at once in latency, bw, bibw, rate (default 1: ranks 0 and 1)"),
+    CLI_INT_LINE(
+        "--pairs", "2", struct bench_options, pairs, 1, 1 << 24,
+        "pairs of ranks that work at once in latency, bw, bibw, rate, bilat, window and isend (default 1: "
+        "ranks 0 and 1)"),
     CLI_INT_LINE("--threads", "4", struct bench_options, threads, 1, 1024,
                  "threads of each rank in the test `threads`; MPI_THREAD_MULTIPLE for all tests"),
     CLI_FLAG_LINE(

@@ -37,6 +37,17 @@ assert sizes == {0, 1, 8, 5000, 1 << 20}, sizes
 assert all(0 < row["best"] <= row["median"] <= row["p99"] for row in answer["results"]), answer
 PY
 
+# --pairs adds ranks only to the tests that work with them; the others run on ranks 0 and 1.
+if [ "$ranks" -ge 4 ]; then
+    "$BIN/mpiexec" -timeout 200 -n "$ranks" "$BIN/fishplate" bench --pairs 2 --threads 2 --time 0.001 --sizes 8 latency bw bibw \
+        rate bilat window overhead potential column face mprobe unexpected threads isend limits >"$scratch/table" ||
+        fail "bench --pairs 2 failed"
+    expect_line "$scratch/table" '^All data arrived as sent'
+    for test in latency bw bilat window.16 overhead potential column face mprobe unexpected threads isend; do
+        expect_line "$scratch/table" "^$test +.* [0-9]+\.[0-9]+ "
+    done
+fi
+
 # Over virtual nodes every form of the report names the adapter and states that it is software.
 if [ "$ranks" -gt 1 ] && [ -e "$BIN/../lib/softib/libibverbs.so.1" ]; then
     export FISHPLATE_VERBS=softib
