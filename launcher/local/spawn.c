@@ -48,6 +48,22 @@ struct spawn_fault *spawn_map_faults(uint32_t n)
     return p;
 }
 
+/* Runs a script without a #! line by /bin/sh, as a shell does. Returns only on failure. */
+static void spawn_exec_script(const struct spawn *s)
+{
+    size_t n = 0;
+    while (s->argv[n])
+        n++;
+    char **argv = calloc(n + 2, sizeof(*argv));
+    if (!argv)
+        return;
+    argv[0] = (char *)"sh";
+    argv[1] = (char *)s->path;
+    for (size_t i = 1; i < n; i++)
+        argv[i + 1] = s->argv[i];
+    execve("/bin/sh", argv, s->env);
+}
+
 /* Runs in the child. Returns only on failure, with the step that failed. */
 static enum spawn_step spawn_exec_program(const struct spawn *s, pid_t parent)
 {
@@ -74,13 +90,8 @@ static enum spawn_step spawn_exec_program(const struct spawn *s, pid_t parent)
         return SPAWN_WDIR;
     sigprocmask(SIG_SETMASK, &first_mask, NULL);
     execve(s->path, s->argv, s->env);
-    if (errno == ENOEXEC) {
-        /* A script without a #! line: run it by /bin/sh, as a shell does. */
-        char *argv[256] = {(char *)"sh", (char *)s->path};
-        for (int i = 1; i < 253 && s->argv[i]; i++)
-            argv[i + 1] = s->argv[i];
-        execve("/bin/sh", argv, s->env);
-    }
+    if (errno == ENOEXEC)
+        spawn_exec_script(s);
     return SPAWN_EXEC;
 }
 

@@ -41,6 +41,9 @@ echo 'echo plain $1' >"$T/plain"
 chmod +x "$T/plain"
 run -n 1 ./plain word
 expect_out "plain word"
+echo 'echo $# ${300}' >"$T/plain"
+run -n 1 ./plain $(seq 300)
+expect_out "300 300"
 
 cat >"$T/config" <<'END'
 # two programs
