@@ -180,7 +180,7 @@ static void transfer_posix(const struct setup *s, const struct layout *l, int fd
         const ssize_t n = write ? pwrite(fd, s->out + done, most, first + within)
                                 : pread(fd, s->in + done, most, first + within);
         if (n <= 0)
-            io_fail(s, strerror(errno), MPI_SUCCESS);
+            io_fail(s, n < 0 ? strerror(errno) : "short access", MPI_SUCCESS);
         done += n;
     }
 }
