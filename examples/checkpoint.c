@@ -92,8 +92,9 @@ static int restore(struct part *p, const char *name)
     MPI_File f;
     MPI_Status status;
     double done = 0;
-    int got = 0, code = MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &f);
-    if (code == MPI_ERR_NO_SUCH_FILE)
+    int got = 0, code = MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &f), class;
+    MPI_Error_class(code, &class);
+    if (class == MPI_ERR_NO_SUCH_FILE)
         return 0;
     check(code, "opening the checkpoint");
     check(MPI_File_read_at_all(f, 0, &done, 1, MPI_DOUBLE, MPI_STATUS_IGNORE), "reading the number of steps");
