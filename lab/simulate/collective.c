@@ -341,7 +341,7 @@ static void simulate_algorithm(const struct sim_options *o, struct job_order *or
         order->rails = best ? (enum job_rails)i : o->rails == JOB_RAILS ? JOB_RAILS_STRIPE : o->rails;
         job_simulate(order, &report);
         done->events += report.events;
-        if (i == 0 || (!report.failed && report.us < out->report.us)) {
+        if (i == 0 || (!report.failed && (out->report.failed || report.us < out->report.us))) {
             out->rails = order->rails;
             out->report = report;
         }
