@@ -174,6 +174,7 @@ static int tunable_error_unknown_choice(const struct tunable *t, const char *tex
 {
     char words[512];
     char *save = NULL;
+    int64_t level;
     struct nearest best = nearest_start_search(text);
     snprintf(words, sizeof(words), "%s", t->choices);
     for (char *word = strtok_r(words, "|", &save); word; word = strtok_r(NULL, "|", &save))
@@ -181,6 +182,9 @@ static int tunable_error_unknown_choice(const struct tunable *t, const char *tex
     if (best.word)
         return err_set(MPI_ERR_ARG, PREFIX "%s=%s is not one of %s; did you mean %s?", t->name, text,
                        t->choices, best.word);
+    if (parse_choice(log_level.choices, text, &level))
+        return err_set(MPI_ERR_ARG, PREFIX "%s=%s is not one of %s; did you mean " PREFIX "%s=%s?", t->name,
+                       text, t->choices, log_level.name, text);
     return err_set(MPI_ERR_ARG, PREFIX "%s=%s is not one of %s", t->name, text, t->choices);
 }
 

@@ -31,6 +31,7 @@ mistyped() {
     [ "$(wc -l <"$scratch/err")" = 1 ] || { cat "$scratch/err"; fail "$1: more than one line"; }
 }
 mistyped FISHPLATE_DEBUG=coll,lekas 'FISHPLATE_DEBUG=lekas is not one of .*; did you mean leaks\? It is ignored.'
+mistyped FISHPLATE_DEBUG=info 'FISHPLATE_DEBUG=info is not one of .*; did you mean FISHPLATE_LOG=info\? It is ignored.'
 mistyped FISHPLATE_DEBUG=everything 'FISHPLATE_DEBUG=everything is not one of coll\|leaks\|match\|rma; it is ignored.'
 mistyped FISHPLATE_COLL=alreduce=ring "FISHPLATE_COLL: there is no operation 'alreduce'; did you mean 'allreduce'\? It is ignored."
 mistyped FISHPLATE_COLL=bcast=binomail "FISHPLATE_COLL: bcast has no algorithm 'binomail'; did you mean 'binomial'\? It is ignored."
