@@ -37,8 +37,8 @@ static void report_head(FILE *out)
 static void report_host(FILE *out, const struct facts *h)
 {
     char name[96];
-    fprintf(out, "\n%s: Fishplate %s, Linux %s, %d processors, %.1f GB memory, ", h->host, h->version,
-            h->kernel, h->cpus, (double)h->memory / 1e9);
+    fprintf(out, "\n%s: Fishplate %s, Linux %s, %d processor%s, %.1f GB memory, ", h->host, h->version,
+            h->kernel, h->cpus, h->cpus == 1 ? "" : "s", (double)h->memory / 1e9);
     check_print_memory_limits(out, h);
     fputc('\n', out);
     for (int i = 0; i < h->nports && i < FACT_PORTS; i++) {

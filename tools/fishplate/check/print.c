@@ -28,8 +28,8 @@ static void check_print_host(FILE *out, const struct facts *h)
     fprintf(out, "%s: ", h->host);
     if (strcmp(h->host, h->own_name) != 0)
         fprintf(out, "(calls itself %s) ", h->own_name);
-    fprintf(out, "Fishplate %s, Linux %s, %d processors, %.1f GB memory\n", h->version, h->kernel, h->cpus,
-            (double)h->memory / 1e9);
+    fprintf(out, "Fishplate %s, Linux %s, %d processor%s, %.1f GB memory\n", h->version, h->kernel, h->cpus,
+            h->cpus == 1 ? "" : "s", (double)h->memory / 1e9);
     fputs("  ", out);
     check_print_memory_limits(out, h);
     if (h->clock_error > 0)

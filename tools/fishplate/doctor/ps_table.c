@@ -162,8 +162,9 @@ static void describe_owner(const struct sample *s, struct owner *out)
         snprintf(out->user, sizeof(out->user), "%u", (unsigned)status.st_uid);
     clock_gettime(CLOCK_BOOTTIME, &now);
     const double started = process_started(s->pid);
-    if (started >= 0 && (double)now.tv_sec >= started)
-        format_age((long)((double)now.tv_sec - started), out->age, sizeof(out->age));
+    const double age = (double)now.tv_sec + (double)now.tv_nsec * 1e-9 - started;
+    if (started >= 0)
+        format_age(age > 0 ? (long)age : 0, out->age, sizeof(out->age));
 }
 
 static struct owner table_find_owner(const struct snapshot *l)
