@@ -205,6 +205,22 @@ static bool bind_ranks(const struct topo_request *q, const struct cpus *mask, ui
     return true;
 }
 
+/* -map-by ppr: sets the sets of the ranks of one domain. Each domain in turn gets `ppr` ranks, again from the
+ * first one if ranks are left: all ranks of a domain share its processors. */
+static void bind_ranks_of_domain(const struct topo_request *q, unsigned d, unsigned ndomains,
+                                 const struct cpus *domain, struct cpus *sets, unsigned *short_of)
+{
+    struct cpus *bound = xcalloc(q->nranks, sizeof(*bound));
+    uint32_t n = 0, k = 0;
+    for (uint32_t i = 0; i < q->nranks; i++)
+        n += i / q->ppr % ndomains == d;
+    const bool is_bound = bind_ranks(q, domain, n, bound, short_of);
+    for (uint32_t i = 0; i < q->nranks; i++)
+        if (i / q->ppr % ndomains == d)
+            sets[i] = is_bound ? bound[k++] : *domain;
+    free(bound);
+}
+
 struct cpus *topo_bind(const struct topo_request *q, unsigned *short_of)
 {
     struct cpus mask, *domains = NULL;
@@ -222,13 +238,8 @@ struct cpus *topo_bind(const struct topo_request *q, unsigned *short_of)
         return sets;
     }
     const unsigned ndomains = topo_list_groups(&mask, q->ppr_unit, &domains);
-    for (uint32_t i = 0; i < q->nranks; i += q->ppr) {
-        const uint32_t left = q->nranks - i, n = left < q->ppr ? left : q->ppr;
-        const struct cpus *domain = &domains[i / q->ppr % ndomains];
-        if (!bind_ranks(q, domain, n, &sets[i], short_of))
-            for (uint32_t k = 0; k < n; k++)
-                sets[i + k] = *domain;
-    }
+    for (unsigned d = 0; d < ndomains; d++)
+        bind_ranks_of_domain(q, d, ndomains, &domains[d], sets, short_of);
     free(domains);
     return sets;
 }

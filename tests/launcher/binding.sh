@@ -39,6 +39,10 @@ done
 run -map-by ppr:1:core -l sh -c "$mask"
 expect_rc 0
 [ "$(wc -l <"$T/out")" -eq "$(sort -u -k 2 "$T/out" | wc -l)" ] || fail "$last: two ranks are on the same core"
+# More ranks than -map-by places at first: those of a socket share its cores instead of all being bound to the first one.
+run -map-by ppr:1:socket -n "$cores" sh -c "$mask"
+expect_rc 0
+[ "$(sort -u "$T/out" | wc -l)" -eq "$cores" ] || fail "$last: two ranks are on the same core"
 run -n 5000 true
 expect_rc 2
 expect_err "5000 ranks on one node: shared memory connects at most 4096"
