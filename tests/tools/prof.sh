@@ -114,6 +114,12 @@ expect_line shared.out '^  1\. 3 ranks share the 1 processor of .* and take turn
 taskset -c "$cpu" "$BIN/fishplate" prof -- "$BIN/mpiexec" -n 1 ./shared >alone.out
 if grep -q 'take turns' alone.out; then fail "one rank shares its processor with nobody"; fi
 
+# As the program of mpiexec there would be one profiler for each rank: the right command is named.
+status=0
+"$BIN/mpiexec" -n 2 "$BIN/fishplate" prof ./shared 2>inside.err || status=$?
+[ "$status" = 2 ] || fail "the status of a profiler in a job is $status"
+expect_line inside.err 'Run: fishplate prof -- mpiexec -n 2 \./shared$'
+
 # An abort: the available data, and the command's status.
 compile aborts
 status=0

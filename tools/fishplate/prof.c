@@ -284,6 +284,26 @@ static int run_and_report(const struct options *o)
     return status ? status : !good;
 }
 
+/* Refuses to run once for each rank of a job: each would record only its own program. Rank 0 prints the command
+ * and fails; other ranks do not fail, since their failure could end rank 0 before it prints. Returns the
+ * exit status, or -1 to continue. */
+static int refuse_in_job(const struct options *o)
+{
+    const char *rank = getenv("PMI_RANK"), *size = getenv("PMI_SIZE");
+    if (!rank || !size || strcmp(size, "1") == 0)
+        return -1;
+    if (strcmp(rank, "0") != 0)
+        return 0;
+    char *command = prof_join_words(o->rest);
+    fprintf(
+        stderr,
+        "fishplate prof starts mpiexec, so mpiexec must not start it. Run: fishplate prof -- mpiexec -n %s "
+        "%s\n",
+        size, command ? command : "./program");
+    free(command);
+    return 2;
+}
+
 int command_prof(int argc, char **argv)
 {
     struct options o = {0};
@@ -293,8 +313,10 @@ int command_prof(int argc, char **argv)
         prof_print_usage();
     if (next < 0)
         return next == CLI_HELP ? 0 : 2;
-    if (!o.read)
-        return run_and_report(&o);
+    if (!o.read) {
+        const int status = refuse_in_job(&o);
+        return status >= 0 ? status : run_and_report(&o);
+    }
     bool good = true;
     for (char **file = o.rest; *file; file++)
         good = prof_read_file(*file, &jobs) && good;
