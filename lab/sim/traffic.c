@@ -70,7 +70,8 @@ struct traffic {
     struct process *processes;
     struct nic *nics; /* node n, rail r: n * rails + r */
     struct job *jobs;
-    uint32_t jobs_count, jobs_free, rails, numbers;
+    uint32_t jobs_count, jobs_free, rails;
+    uint32_t numbers; /* reservations requested so far; without reservations, messages sent so far */
     sim_time begin, end;
     double bytes_made, bytes_arrived, latency, waited;
     uint64_t stripes, sent;
@@ -159,8 +160,8 @@ static void traffic_send_frame(struct traffic *t, const struct frame *f)
 
 static void process_start_message(struct traffic *t, uint32_t p);
 
-/* A rail of the node is free: the processes that wait for a rail try again. The number of requests so far
- * selects the process that tries first. */
+/* A rail of the node is free: the processes that wait for a rail try again. `numbers` selects the process
+ * that tries first. */
 static void node_wake_process(struct traffic *t, uint32_t node)
 {
     uint32_t first = node * (uint32_t)t->order->per_node, turn = t->numbers;
@@ -264,6 +265,8 @@ static void process_start_message(struct traffic *t, uint32_t p)
     uint32_t set = 0;
     switch (alloc_message(&q->alloc, q->bytes, node_free_rails(t, process_node(t, p)), &set)) {
     case ALLOC_SEND:
+        if (!traffic_uses_reservation(t))
+            t->numbers++;
         q->reserved = false;
         process_send_stripes(t, p, set);
         break;
