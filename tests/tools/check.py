@@ -92,7 +92,7 @@ def main():
         lost = run(TOOL, "check", "a,b", "--", "-launcher-exec", "/bin/false", status=range(1, 256))
         if "was lost" not in lost.stderr:
             sys.exit(f"hosts that cannot be reached:\n{lost.stderr}")
-        both = json.loads(run(TOOL, "check", "--json", "a,b", "--", "-launcher-exec", f"{at}/shell").stdout)
+        both = json.loads(run(TOOL, "check", "--json", "a", "b", "--", "-launcher-exec", f"{at}/shell").stdout)
         if [h["host"] for h in both["hosts"]] != ["a", "b"] or not both["hosts"][0]["own_name"]:
             sys.exit(f"two hosts by agents: {both}")
     print("hosts and pairs of hosts are checked")

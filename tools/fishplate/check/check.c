@@ -22,7 +22,8 @@ static const char usage[] =
     "each other's memory (CMA), clocks, versions; then measures latency and bandwidth of every pair and "
     "finds the slow\n"
     "host. Each finding states what to do.\n\n"
-    "HOSTS is a list as for mpiexec -hosts: n1,n2,n3. Without it: the hosts of the Slurm allocation, else "
+    "HOSTS is a list as for mpiexec -hosts: n1,n2,n3, or n1 n2 n3. Without it: the hosts of the Slurm "
+    "allocation, else\n"
     "this machine.\n"
     "Under a launcher it checks the hosts of that job: srun -N 4 --ntasks-per-node=1 fishplate check\n\n"
     "Options:\n";
@@ -154,12 +155,15 @@ static const struct cli_option options[] = {
     CLI_TEXT_LINE("--names", "A,B", struct check_options, names, NULL),
     CLI_END};
 
+/* Joins the words of the list: hosts are separated by commas or blanks. */
 static bool read_hosts(void *question, const char *word)
 {
     struct check_options *q = question;
-    const bool first = !q->hosts;
-    q->hosts = word;
-    return first;
+    char *list;
+    if (asprintf(&list, "%s%s%s", q->hosts ? q->hosts : "", q->hosts ? "," : "", word) < 0)
+        return false;
+    q->hosts = list; /* never freed */
+    return true;
 }
 
 int command_check(int argc, char **argv)
