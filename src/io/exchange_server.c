@@ -50,7 +50,8 @@ void server_receive_bodies(struct exchange *x, struct server *s)
         if (!p->active || r == c->rank || p->head.pieces == 0)
             continue;
         CHECK(p->head.pieces > 0 && p->head.bytes > 0 && p->head.bytes <= x->window &&
-                  p->head.pieces <= p->head.bytes && p->head.first >= 0 && p->head.first <= x->window,
+                  p->head.pieces <= p->head.bytes && p->head.first >= 0 &&
+                  p->head.first <= x->window - p->head.bytes,
               "a rank sent an invalid request of a collective file operation");
         p->pieces = server_allocate((size_t)p->head.pieces * sizeof(*p->pieces));
         p->pieces[0] = (struct piece){(uint32_t)p->head.first, (uint32_t)p->head.bytes};
@@ -66,10 +67,16 @@ void server_receive_bodies(struct exchange *x, struct server *s)
     }
 }
 
-static void check_piece(const struct exchange *x, const struct piece *piece)
+/* Checks the pieces that a rank sent: they lie in the window, and have as many bytes as the rank announced. */
+static void server_check_pieces(const struct exchange *x, const struct part *p)
 {
-    CHECK((int64_t)piece->at + piece->len <= x->window,
-          "a rank sent a piece of a collective file operation that is outside its window");
+    int64_t bytes = 0;
+    for (int64_t i = 0; i < p->head.pieces; i++) {
+        CHECK((int64_t)p->pieces[i].at + p->pieces[i].len <= x->window,
+              "a rank sent a piece of a collective file operation that is outside its window");
+        bytes += p->pieces[i].len;
+    }
+    CHECK(bytes == p->head.bytes, "a rank sent pieces of a collective file operation with a wrong length");
 }
 
 static void server_mark_bits(uint64_t *bits, uint32_t from, uint32_t len)
@@ -101,9 +108,9 @@ static uint32_t next_bit(const uint64_t *bits, uint32_t at, uint32_t limit, bool
 static void server_place_data(struct exchange *x, const struct server *s, const struct part *p,
                               const char *data)
 {
+    server_check_pieces(x, p);
     for (int64_t i = 0; i < p->head.pieces; i++) {
         const struct piece *piece = &p->pieces[i];
-        check_piece(x, piece);
         if (piece->len == 0)
             continue;
         if (data) {
@@ -160,8 +167,10 @@ static void server_wanted_range(struct exchange *x, struct server *s, uint32_t *
     *high = 0;
     for (int r = 0; r < c->size; r++) {
         const struct part *p = r == c->rank ? server_own_part(x, s) : &s->parts[r];
-        for (int64_t i = 0; s->parts[r].active && i < p->head.pieces; i++) {
-            check_piece(x, &p->pieces[i]);
+        if (!s->parts[r].active)
+            continue;
+        server_check_pieces(x, p);
+        for (int64_t i = 0; i < p->head.pieces; i++) {
             *low = MIN(*low, p->pieces[i].at);
             *high = MAX(*high, p->pieces[i].at + p->pieces[i].len);
         }
