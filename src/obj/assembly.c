@@ -122,7 +122,7 @@ static void combine_words(struct assembly *a, const char *from)
     }
 }
 
-static int assembly_allocate(struct assembly *a)
+static void assembly_allocate(struct assembly *a)
 {
     int size = a->gang.members->size;
     size_t span = (size_t)subtree_span(a->place, size);
@@ -133,9 +133,7 @@ static int assembly_allocate(struct assembly *a)
     a->staging = malloc(children * head_byte_size(a) + span * a->record_size + 1);
     a->head = malloc(head_byte_size(a));
     a->other_head = malloc(head_byte_size(a));
-    if (!a->up || !a->staging || !a->head || !a->other_head)
-        return err_set(MPI_ERR_NO_MEM, "out of memory: cannot make a communicator of %d processes", size);
-    return MPI_SUCCESS;
+    CHECK_MEMORY(a->up && a->staging && a->head && a->other_head, "the creation of a communicator");
 }
 
 static void assembly_gather(struct assembly *a)
@@ -236,13 +234,10 @@ static size_t records_size(const struct assembly *a)
     return ((size_t)a->gang.members->size + (size_t)a->others) * a->record_size;
 }
 
-static bool allocate_records(struct assembly *a)
+static void allocate_records(struct assembly *a)
 {
     a->records = malloc(records_size(a) + 1);
-    if (!a->records)
-        a->error =
-            err_set(MPI_ERR_NO_MEM, "out of memory for the records of %d processes", a->gang.members->size);
-    return a->records != NULL;
+    CHECK_MEMORY(a->records, "the creation of a communicator");
 }
 
 /* Copies the records from tree order to rank order: tree position = (rank - leader) mod size. */
@@ -261,8 +256,9 @@ static void assembly_exchange_records(struct assembly *a)
         return;
     combine_words(a, a->other_head + sizeof(uint64_t));
     a->state = SWAPPED;
-    if (!a->record_size || !allocate_records(a))
+    if (!a->record_size)
         return;
+    allocate_records(a);
     records_by_rank(a);
     bridge_send(a, a->records, mine);
     bridge_receive(a, a->records + mine, (size_t)a->others * a->record_size);
@@ -272,8 +268,10 @@ static void assembly_exchange_records(struct assembly *a)
 static void assembly_prepare_results(struct assembly *a)
 {
     a->state = SPREAD;
-    if (a->record_size && !a->records && allocate_records(a))
+    if (a->record_size && !a->records) {
+        allocate_records(a);
         records_by_rank(a);
+    }
     fill_head(a, (uint64_t)a->others);
 }
 
@@ -283,8 +281,10 @@ static void receive_result_head(struct assembly *a)
         return;
     memcpy(a->words, a->head + sizeof(uint64_t), words_byte_size(a));
     a->state = SPREAD;
-    if (a->record_size && allocate_records(a))
+    if (a->record_size) {
+        allocate_records(a);
         tree_receive(a, a->place & (a->place - 1), a->records, records_size(a));
+    }
 }
 
 static void send_result_head(struct assembly *a, bool records)
@@ -306,12 +306,15 @@ static void assembly_send_results(struct assembly *a)
     send_result_head(a, a->record_size > 0);
 }
 
-/* True if the parent still waits for this process. In MPI_Comm_create_group a receive fails only if its
- * own sender has died, so a live parent is not notified of deaths in this subtree. It must receive a
- * failure message and answer it; otherwise a message would remain for a later call with the same tag. */
+/* True if the parent still waits for this process. Every process is notified of a death or a revocation and
+ * fails by itself, except in MPI_Comm_create_group, where a receive fails only if its own sender has died. The
+ * parent must receive a failure message and answer it; otherwise a message would remain for a later call of
+ * MPI_Comm_create_group with the same tag. */
 static bool assembly_is_parent_waiting(const struct assembly *a)
 {
-    return a->gang.numbers && a->up && a->place > 0 && a->state <= GATHERED;
+    const bool all_are_notified =
+        !a->gang.numbers && (a->error == MPIX_ERR_PROC_FAILED || a->error == MPIX_ERR_REVOKED);
+    return !all_are_notified && a->place > 0 && a->state <= GATHERED;
 }
 
 static void assembly_report_failure_to_parent(struct assembly *a)
@@ -331,10 +334,6 @@ static void fail_exchange(struct assembly *a)
 {
     const bool other_side_waits =
         a->gang.bridged && !a->gang.other_side_lost && a->place == 0 && a->state <= GATHERED;
-    if (a->state >= FINISH || !a->head) {
-        a->state = FINISH;
-        return;
-    }
     if (assembly_is_parent_waiting(a)) {
         assembly_report_failure_to_parent(a);
         return;
@@ -405,7 +404,7 @@ void assembly_start(struct assembly *a)
     a->error = MPI_SUCCESS;
     a->records = NULL;
     a->others = 0;
-    a->error = assembly_allocate(a);
+    assembly_allocate(a);
     list_append(&a->gang.proc->assemblies, &a->link);
     assembly_run(a);
 }
