@@ -157,6 +157,7 @@ static int shrink_build_comm(struct ft_request *r, const struct ft_round *round,
 {
     struct comm *c = r->comm;
     struct group *group = NULL, *remote = NULL;
+    struct comm *made;
     int rc = group_create_living(c, c->group, round, &group);
     if (!rc && c->remote)
         rc = group_create_living(c, c->remote, round, &remote);
@@ -164,16 +165,21 @@ static int shrink_build_comm(struct ft_request *r, const struct ft_round *round,
         group_release(group);
         return rc;
     }
-    rc = comm_alloc(c->proc, group, remote, &r->made);
+    rc = comm_alloc(c->proc, group, remote, &made);
     if (rc)
         return rc;
-    r->made->errhandler = errhandler_retain(c->errhandler);
-    comm_set_label(r->made, "the rest of", c);
-    rc = comm_activate(r->made, ids);
-    if (!rc && r->handle)
-        *r->handle = comm_handle(r->made);
+    made->errhandler = errhandler_retain(c->errhandler);
+    comm_set_label(made, "the rest of", c);
+    rc = comm_activate(made, ids);
+    if (rc) {
+        comm_release(made);
+        return rc;
+    }
+    r->made = made;
+    if (r->handle)
+        *r->handle = comm_handle(made);
     counter_add(&shrunk, 1);
-    return rc;
+    return MPI_SUCCESS;
 }
 
 /* Words of the agreement in a shrink: mask of context ids that are free at all members, flag that all
@@ -226,6 +232,8 @@ static void complete_shrink(struct ft_round *round, void *arg)
         for (int i = 0; i < wanted; i++)
             context_id_reserve(p, ids[i]);
         error = shrink_build_comm(r, round, ids);
+        for (int i = 0; i < wanted && error; i++)
+            context_retire(p, ids[i]); /* not free: other processes may already send on the ids */
     } else {
         error = restart_shrink(r, words[SHRINK_OFFERED]);
         if (!error)
