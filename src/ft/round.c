@@ -283,15 +283,17 @@ static void round_receive_early(struct ft *ft, struct ft_round *r)
     }
 }
 
-static int too_large(const struct ft_round *r)
+/* A message of an agreement is one frame. All transports take frames of this size by default. */
+#define MESSAGE_MAX 4096
+
+static int round_check_size(const struct ft_round *r)
 {
-    for (int i = 0; i < r->proc->net->ntransports; i++)
-        if (agree_message_size(r->agree) > 4096)
-            return err_set(MPI_ERR_UNSUPPORTED_OPERATION,
-                           "an agreement of %u processes needs messages of %zu bytes, and the limit is 4096 "
-                           "bytes: use a smaller communicator",
-                           r->members.n, agree_message_size(r->agree));
-    return 0;
+    if (agree_message_size(r->agree) <= MESSAGE_MAX)
+        return 0;
+    return err_set(MPI_ERR_UNSUPPORTED_OPERATION,
+                   "an agreement of %u processes needs messages of %zu bytes, and the limit is %d bytes: use "
+                   "a smaller communicator",
+                   r->members.n, agree_message_size(r->agree), MESSAGE_MAX);
 }
 
 static void round_start(struct ft_round *r, const uint64_t *words)
@@ -312,7 +314,7 @@ int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords, uint3
 {
     uint64_t *all = malloc((nwords + 1) * sizeof(*all));
     struct ft_round *r = all ? round_new(c, nwords + 1, nmost + 1) : NULL;
-    int rc = r ? too_large(r) : err_set(MPI_ERR_NO_MEM, "out of memory for an agreement");
+    int rc = r ? round_check_size(r) : err_set(MPI_ERR_NO_MEM, "out of memory for an agreement");
     if (rc) {
         if (r)
             ft_round_free(r);
