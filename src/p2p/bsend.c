@@ -149,8 +149,10 @@ int bsend_send(struct bsend_pool *pool, const void *buf, MPI_Count count, struct
         rc = p2p_isend(pool->p2p, piece->start, (MPI_Count)len, dtype_from_handle(MPI_PACKED), to, env,
                        SEND_STANDARD, &r);
     if (rc != 0 || r->complete) {
-        if (rc == 0)
+        if (rc == 0) {
+            rc = r->error;
             request_free(r);
+        }
         bsend_piece_free(piece);
         return rc;
     }

@@ -271,8 +271,10 @@ static int send_description(struct partitioned *r, struct envelope env)
         return 0;
     }
     free(note);
-    if (rc == 0)
+    if (rc == 0) {
+        rc = q->error;
         request_free(q);
+    }
     return rc;
 }
 
