@@ -46,8 +46,9 @@ struct comparison {
     struct record mine, theirs;
     struct comm *comm;
     int pending;
-    _Atomic int done;
-    bool detached;
+    int error; /* of a message, for example because a neighbour has died; the records are not compared */
+    bool done;
+    bool detached; /* the call does not wait for the comparison, which frees itself */
 };
 
 void debug_open(void)
@@ -141,7 +142,7 @@ static void comparison_report(const struct comparison *c)
  * 5.0, 6.12 forbids this, but the calls have different tags, so data is not mixed up. */
 static void order_report(const struct comm *c, const struct record *theirs)
 {
-    if (c->coll->order_reported)
+    if (!c->coll || c->coll->order_reported) /* no state: the communicator has lost a process */
         return;
     c->coll->order_reported = true;
     /* debug_check() and the executor both number each call, so two numbers are one call. */
@@ -171,26 +172,30 @@ static void on_message_finished(struct comparison *c)
 {
     if (--c->pending > 0)
         return;
-    if (record_differs(&c->mine, &c->theirs))
+    if (!c->error && record_differs(&c->mine, &c->theirs))
         comparison_report(c);
-    if (c->mine.order != c->theirs.order)
+    if (!c->error && c->mine.order != c->theirs.order)
         order_report(c->comm, &c->theirs);
-    atomic_store_explicit(&c->done, 1, memory_order_release);
+    c->done = true;
     if (c->detached)
         free(c);
 }
 
 static void message_done(struct request *m)
 {
-    on_message_finished(m->user);
+    struct comparison *c = m->user;
+    c->error = c->error ? c->error : m->error;
+    on_message_finished(c);
 }
 
 static void comparison_watch_request(struct comparison *c, struct request *m)
 {
-    if (request_detach(m, message_done, c))
+    if (request_detach(m, message_done, c)) {
         c->pending++;
-    else
-        request_free(m);
+        return;
+    }
+    c->error = c->error ? c->error : m->error;
+    request_free(m);
 }
 
 static int comparison_exchange(struct comparison *cmp, struct comm *c, int tag)
@@ -211,6 +216,20 @@ static int comparison_exchange(struct comparison *cmp, struct comm *c, int tag)
     return rc;
 }
 
+/* Waits until both messages are complete, and frees the comparison. */
+static int comparison_wait(struct comparison *cmp, const struct comm *c)
+{
+    const uint32_t previous = group_job_rank(c->group, (c->rank + c->size - 1) % c->size);
+    const struct net_named what = {"record of a collective call of the previous rank", previous, false};
+    struct net_waiter w = {.what = NET_NAMED, .of = &what};
+    while (!cmp->done)
+        net_wait_step(c->proc->net, &w);
+    net_wait_end(c->proc->net, &w);
+    const int rc = cmp->error;
+    free(cmp);
+    return rc;
+}
+
 int debug_check(const struct coll_args *args, const struct call *call, bool wait)
 {
     struct comm *c = args->comm->remote ? args->comm->local_comm : args->comm;
@@ -226,15 +245,9 @@ int debug_check(const struct coll_args *args, const struct call *call, bool wait
     record_fill(&cmp->mine, args, call);
     cmp->comm = args->comm;
     cmp->pending = 1; /* 1 until both messages have been started */
-    int rc = comparison_exchange(cmp, c, coll_make_tag(COLL_KIND_DEBUG, 0, call->form, number));
-    if (rc)
-        return rc; /* cmp is leaked, because a started receive may still write into it */
-    cmp->detached = !wait && cmp->pending > 1;
-    const bool left_alone = cmp->detached;
+    const int rc = comparison_exchange(cmp, c, coll_make_tag(COLL_KIND_DEBUG, 0, call->form, number));
+    cmp->error = cmp->error ? cmp->error : rc;
+    const bool detached = cmp->detached = (!wait || rc) && cmp->pending > 1;
     on_message_finished(cmp);
-    if (left_alone)
-        return 0;
-    net_wait(c->proc->net, &cmp->done);
-    free(cmp);
-    return 0;
+    return detached ? rc : comparison_wait(cmp, c);
 }

@@ -15,6 +15,7 @@
  * also: FISHPLATE_COLL=barrier=pairwise
  * also: FISHPLATE_COLL=barrier=nway:n=3
  * also: FISHPLATE_COLL=barrier=nwise:n=2
+ * also: FISHPLATE_DEBUG=coll
  * on nodes: FISHPLATE_COLL=barrier=rdma,bcast=multicast:max=4m
  * on nodes: FISHPLATE_COLL=barrier=switch
  * on nodes: FISHPLATE_COLL=barrier=multicast
