@@ -254,16 +254,9 @@ static void add_stalled_sends(struct page_wait *w, const struct net *net)
 
 void doctor_items(struct proc *p, const struct net_waiter *w, struct page_wait *out)
 {
-    const struct request *r = NULL;
-    uint32_t magic;
     switch (w->what) {
-    case NET_FLAG: /* flag of a request (recognised by its magic number) or of another object */
-        memcpy(&magic,
-               (const char *)w->of - offsetof(struct request, complete) + offsetof(struct request, obj.magic),
-               sizeof(magic));
-        r = container_of((const char *)w->of, struct request, complete);
-        if (magic == MAGIC_REQUEST)
-            add_request(p, out, r);
+    case NET_FLAG:
+        add_request(p, out, container_of((const char *)w->of, struct request, complete));
         break;
     case NET_ANY_OF:
         out->any = 1;

@@ -24,13 +24,8 @@ static const struct coll_request *schedule_of_request(const struct request *r)
 static const struct coll_request *find_awaited_schedule(const struct net_waiter *w)
 {
     const struct coll_request *found = NULL;
-    /* the flag may be in a request or in a smaller object that is not a request */
-    if (w->what == NET_FLAG) {
-        uint32_t magic;
-        const struct request *r = container_of((const char *)w->of, struct request, complete);
-        memcpy(&magic, (const char *)r + offsetof(struct request, obj.magic), sizeof(magic));
-        return magic == MAGIC_REQUEST ? schedule_of_request(r) : NULL;
-    }
+    if (w->what == NET_FLAG)
+        return schedule_of_request(container_of((const char *)w->of, struct request, complete));
     const struct request_set *set = w->of;
     for (int i = 0; w->what == NET_ALL_OF && i < set->count && !found; i++)
         found = schedule_of_request(request_from_handle(set->handles[i]));

@@ -140,8 +140,9 @@ static inline void peer_pace_end(struct peer *peer, enum pace_way way, uint8_t r
 /* Polls all transports once, resumes stalled peers, runs hooks. Returns the number of events handled. */
 int net_progress(struct net *net);
 
-/* Runs progress until *flag is non-zero: spins, then yields, then sleeps on the doorbell. The flag is set by
- * code that runs inside progress, in this or another thread of the process. `all`: the set of requests that are awaited
+/* Runs progress until *flag is non-zero: spins, then yields, then sleeps on the doorbell. The flag is
+ * `complete` of a request, which the hang diagnosis reads; it is set by code that runs inside progress, in this
+ * or another thread of the process. `all`: the set of requests that are awaited
  * together, for diagnosis; NULL: the flag alone is awaited. */
 void net_wait_among(struct net *net, const _Atomic int *flag, const struct request_set *all);
 static inline void net_wait(struct net *net, const _Atomic int *flag)
@@ -161,7 +162,7 @@ static inline void net_wait(struct net *net, const _Atomic int *flag)
 enum net_awaited {
     NET_UNRECORDED,
     NET_NAMED, /* struct net_named */
-    NET_FLAG,
+    NET_FLAG,  /* `complete` of a request */
     NET_ANY_OF,
     NET_ALL_OF,
     NET_MESSAGE,
