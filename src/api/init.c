@@ -86,8 +86,13 @@ static int instance_open(int thread_level, struct proc **out)
         tool_attach(p);
         rc = coll_open(p); /* fails if the file that FISHPLATE_COLL names cannot be read */
         rc = rc ? rc : ft_open(p);
-        if (rc)
+        if (rc) {
+            crash_close();
+            proc_abandon(p);
+            doctor_close();
+            the_proc = NULL;
             return rc;
+        }
         debug_watch_open(p);
         if (net_thread_is_enabled())
             net_thread_start(p->net);

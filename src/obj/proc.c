@@ -209,6 +209,17 @@ static void objects_close(struct proc *p)
     attr_table_close(p);
 }
 
+void proc_abandon(struct proc *p)
+{
+    /* Suppress the report of MPI_Finalize to the launcher: other ranks would wait for this one. */
+    parked.left = true;
+    objects_close(p);
+    close_layers(NULL, p->net, p->p2p, false);
+    parked.unopened = p->boot;
+    biglock_destroy(&p->lock);
+    free(p);
+}
+
 int proc_open(int thread_level, struct proc **out)
 {
     struct proc *p = calloc(1, sizeof(*p));
@@ -229,13 +240,7 @@ int proc_open(int thread_level, struct proc **out)
         rc = objects_open(p);
     }
     if (rc) {
-        /* Suppress the report of MPI_Finalize to the launcher: other ranks would wait for this one. */
-        parked.left = true;
-        objects_close(p);
-        close_layers(NULL, p->net, p->p2p, false);
-        parked.unopened = p->boot;
-        biglock_destroy(&p->lock);
-        free(p);
+        proc_abandon(p);
         return rc;
     }
     *out = p;

@@ -81,8 +81,10 @@ extern struct proc *the_proc;
 /* Opens the process: tunables, boot, net, p2p, then the predefined objects (world, self, ...). */
 int proc_open(int thread_level, struct proc **out);
 
-/* Returns the connection to the launcher after proc_open() failed, for boot_abort(); NULL: none. A process
- * that continues without MPI closes it with proc_close_unopened_boot(). */
+/* Closes the process after a layer above could not be opened; proc_open() calls it when it fails. Afterwards
+ * proc_get_unopened_boot() returns the connection to the launcher, for boot_abort(); NULL: none. A process that
+ * continues without MPI closes it with proc_close_unopened_boot(). */
+void proc_abandon(struct proc *p);
 struct boot *proc_get_unopened_boot(void);
 void proc_close_unopened_boot(void);
 /* Closes the process; called without the lock. The lower layers stay open for the next session until exit,
