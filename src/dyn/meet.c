@@ -51,17 +51,18 @@ struct entry {
     struct verdict verdict;
 };
 
-/* Gathers the entries of all ranks at the root. */
-static int meet_gather_entries(struct comm *comm, int root, const struct entry *mine, struct entry *all)
+/* Gathers the entries of all ranks at the root. *all is allocated at the root, and NULL at other ranks. */
+static int meet_gather_entries(struct comm *comm, int root, const struct entry *mine, struct entry **all)
 {
+    const bool is_root = comm->rank == root;
+    *all = is_root ? calloc((size_t)comm->size, sizeof(**all)) : NULL;
+    CHECK_MEMORY(*all || !is_root, "the processes of this job that connect to another one");
     struct coll_args a = {.kind = COLL_GATHER,
                           .name = "MPI_Gather",
                           .comm = comm,
                           .root = root,
                           .send = make_bytes_side(mine, sizeof(*mine)),
-                          .recv = make_bytes_side(comm->rank == root ? all : NULL, sizeof(*mine))};
-    if (comm->rank != root)
-        a.recv = (struct coll_side){0};
+                          .recv = is_root ? make_bytes_side(*all, sizeof(*mine)) : (struct coll_side){0}};
     return coll_run(&a);
 }
 
@@ -153,8 +154,8 @@ static int add_remote_processes(struct comm *comm, const struct verdict *v, cons
 static int meet_check_reachable(struct comm *comm, int root, struct channel *c, int error)
 {
     struct entry mine = {.verdict = verdict_from_error(error)};
-    struct entry *all = comm->rank == root ? calloc((size_t)comm->size, sizeof(*all)) : NULL;
-    int rc = meet_gather_entries(comm, root, &mine, all);
+    struct entry *all;
+    int rc = meet_gather_entries(comm, root, &mine, &all);
     if (comm->rank == root) {
         struct verdict theirs;
         rc = rc ? rc : first_error(all, comm->size);
@@ -259,7 +260,7 @@ int meet_connect_groups(struct comm *comm, int root, struct channel *channel, in
                         const struct meet_kind *kind, struct comm **out)
 {
     struct entry mine;
-    struct entry *all = NULL;
+    struct entry *all;
     struct net_card *cards = NULL;
     struct verdict v = {0};
     bool is_root = comm->rank == root;
@@ -270,9 +271,7 @@ int meet_connect_groups(struct comm *comm, int root, struct channel *channel, in
         return rc;
     }
     mine.verdict = verdict_from_error(net_fill_card(comm->proc->net, &mine.card));
-    if (is_root)
-        all = calloc((size_t)comm->size, sizeof(*all));
-    rc = meet_gather_entries(comm, root, &mine, all);
+    rc = meet_gather_entries(comm, root, &mine, &all);
     if (is_root) {
         rc = rc ? rc : exchange_cards(comm, channel, all, &v, &cards);
         if (rc)
