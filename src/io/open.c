@@ -261,6 +261,7 @@ int file_open(struct comm *comm, const char *name, int amode, struct info *info,
     if (!rc)
         rc = init_file_pointers(f);
     if (rc) {
+        pointer_close(f, false); /* no rank has used the shared file pointer */
         file_free(f);
         return rc;
     }
