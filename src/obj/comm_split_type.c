@@ -12,6 +12,7 @@
 #include "obj/info.h"
 #include "obj/hardware.h"
 #include "obj/comm_split.h"
+#include "obj/session.h"
 
 struct place_record {
     struct split_record split;
@@ -75,9 +76,13 @@ static int hardware_color(struct place_record *r, const char *kind)
 
 static int pset_color(const struct proc *p, const char *name)
 {
-    if (strcmp(name, "mpi://WORLD") == 0)
+    switch (pset_find(name)) {
+    case PSET_WORLD:
         return 0;
-    return strcmp(name, "mpi://SELF") == 0 ? (int)p->rank : MPI_UNDEFINED;
+    case PSET_SELF:
+        return (int)p->rank;
+    }
+    return MPI_UNDEFINED;
 }
 
 static int choose_color(struct comm *parent, int type, struct info *info, struct place_record *r, int *color)

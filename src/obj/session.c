@@ -46,23 +46,28 @@ void session_close(struct session *s)
     objmem_free(s);
 }
 
-static const char *const psets[] = {"mpi://WORLD", "mpi://SELF"};
-
-int pset_count(void)
-{
-    return COUNT_OF(psets);
-}
+static const char *const psets[PSET_COUNT] = {[PSET_WORLD] = "mpi://WORLD", [PSET_SELF] = "mpi://SELF"};
 
 const char *pset_name(int index)
 {
-    return index >= 0 && index < (int)COUNT_OF(psets) ? psets[index] : NULL;
+    return index >= 0 && index < PSET_COUNT ? psets[index] : NULL;
+}
+
+int pset_find(const char *name)
+{
+    int i = 0;
+    while (i < PSET_COUNT && strcasecmp(name, psets[i]) != 0)
+        i++;
+    return i;
 }
 
 int pset_group(struct proc *p, const char *name, struct group **out)
 {
-    if (strcasecmp(name, psets[0]) == 0)
+    switch (pset_find(name)) {
+    case PSET_WORLD:
         return group_from_range(p->rank, 0, (int)p->size, out);
-    if (strcasecmp(name, psets[1]) == 0)
+    case PSET_SELF:
         return group_from_range(p->rank, p->rank, 1, out);
+    }
     return err_set(MPI_ERR_ARG, "there is no process set '%.200s'", name);
 }

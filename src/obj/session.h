@@ -42,9 +42,10 @@ int session_open(struct proc *p, const struct info *info, struct errhandler *err
                  struct session **out);
 void session_close(struct session *s);
 
-/* The number of process sets: "mpi://WORLD" and "mpi://SELF". */
-int pset_count(void);
+/* The process sets. Their names are compared without regard to case. */
+enum { PSET_WORLD, PSET_SELF, PSET_COUNT };
 const char *pset_name(int index);
+int pset_find(const char *name); /* returns PSET_COUNT for an unknown name */
 /* returns MPI_ERR_ARG for an unknown name */
 int pset_group(struct proc *p, const char *name, struct group **out);
 

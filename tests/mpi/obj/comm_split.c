@@ -115,6 +115,27 @@ static void test_split_types(void)
     MPI_Comm_free(&c);
 }
 
+/* Names of process sets are compared without regard to case, as in MPI_Group_from_session_pset. */
+static void test_process_sets(void)
+{
+    static const char *const names[] = {"mpi://WORLD", "MPI://world", "mpi://SELF", "mpi://self",
+                                        "mpi://none"};
+    MPI_Info info;
+    MPI_Info_create(&info);
+    for (int i = 0; i < 5; i++) {
+        MPI_Comm part;
+        int n = 0;
+        MPI_Info_set(info, "mpi_pset_name", names[i]);
+        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_RESOURCE_GUIDED, 0, info, &part);
+        if (part != MPI_COMM_NULL) {
+            MPI_Comm_size(part, &n);
+            MPI_Comm_free(&part);
+        }
+        EXPECT_EQ(n, i < 2 ? mpitest_size : i < 4 ? 1 : 0);
+    }
+    MPI_Info_free(&info);
+}
+
 /* Each key of MPI_Get_hw_resource_info is a URI that MPI_Comm_split_type accepts. */
 static void test_resource_types(void)
 {
@@ -182,6 +203,7 @@ int main(int argc, char **argv)
     test_equal_keys_and_undefined();
     test_invalid_color();
     test_split_types();
+    test_process_sets();
     test_resource_types();
     test_create_from_groups();
     return mpitest_end();
