@@ -59,9 +59,12 @@ void port_name_write(const struct port_name *name, char *text)
 
 static bool parse_key(const char *at, uint8_t *key)
 {
+    if (strspn(at, "0123456789abcdef") !=
+        2 * (size_t)HANDSHAKE_KEY) /* sscanf() skips blanks and takes signs */
+        return false;
     for (int i = 0; i < HANDSHAKE_KEY; i++, at += 2) {
         unsigned byte;
-        if (sscanf(at, "%2x", &byte) != 1 || !at[1])
+        if (sscanf(at, "%2x", &byte) != 1)
             return false;
         key[i] = (uint8_t)byte;
     }
