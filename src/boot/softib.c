@@ -24,7 +24,7 @@
 #define PORTS_MAX     1024 /* of a fabric: limit of softib */
 /* TCP and UDP ports, below the range of ephemeral ports. A node needs a port for each of its ranks. */
 #define BASE_FIRST 10240u
-#define BASE_RANGE 16384u
+#define BASE_END   32768u
 #define BASE_SPAN  1024u
 
 /* Writes a name that is equal only for processes that can share softib's memory: of one machine, network
@@ -71,14 +71,30 @@ static uint32_t softib_count_rails(const struct softib_node *nodes, uint32_t n)
     return MAX(MIN(least, PORTS_MAX / n), 1u);
 }
 
-static void describe_node(FILE *f, const struct softib_node *nodes, uint32_t i, uint32_t base)
+/* The number of nodes before node i that are on its machine. */
+static uint32_t count_preceding_nodes(const struct softib_node *nodes, uint32_t i)
 {
-    uint32_t before = 0; /* preceding nodes of the same machine, which use lower TCP and UDP ports */
+    uint32_t before = 0;
     for (uint32_t k = 0; k < i; k++)
         before += strcmp(nodes[k].machine, nodes[i].machine) == 0;
+    return before;
+}
+
+static uint32_t most_nodes_of_machine(const struct softib_node *nodes, uint32_t n)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < n; i++)
+        most = MAX(most, count_preceding_nodes(nodes, i) + 1);
+    return most;
+}
+
+/* The nodes of a machine use adjacent ranges of `span` TCP and UDP ports, the first one from `base`. */
+static void describe_node(FILE *f, const struct softib_node *nodes, uint32_t i, uint32_t base, uint32_t span)
+{
+    const uint32_t before = count_preceding_nodes(nodes, i);
     fprintf(f, " node%u:", i);
     if (before)
-        fprintf(f, " base=%u", base + before * BASE_SPAN);
+        fprintf(f, " base=%u", base + before * span);
     for (const char *p = nodes[i].addresses; *p;) {
         size_t len = strcspn(p, ",");
         fprintf(f, " addr=%.*s", (int)len, p);
@@ -90,7 +106,9 @@ char *softib_describe(const struct softib_node *nodes, uint32_t n, uint64_t job)
 {
     char *text = NULL;
     size_t size;
-    uint32_t base = BASE_FIRST + (uint32_t)(job % BASE_RANGE);
+    const uint32_t most = most_nodes_of_machine(nodes, n), ports = BASE_END - BASE_FIRST;
+    const uint32_t span = MIN(BASE_SPAN, ports / (most + 1));
+    const uint32_t base = BASE_FIRST + (uint32_t)(job % (ports - most * span));
     FILE *f = open_memstream(&text, &size);
     if (!f)
         return NULL;
@@ -100,7 +118,7 @@ char *softib_describe(const struct softib_node *nodes, uint32_t n, uint64_t job)
         fprintf(f, "nodes=%u ports=%u wire=tcp base=%u name=%016llx", n, softib_count_rails(nodes, n), base,
                 (unsigned long long)job);
         for (uint32_t i = 0; i < n; i++)
-            describe_node(f, nodes, i, base);
+            describe_node(f, nodes, i, base, span);
     }
     if (fclose(f) != 0) {
         free(text);

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
+#include <string.h>
 
 #include "boot/softib.h"
 #include "test.h"
@@ -42,10 +43,30 @@ static void test_shared_machines(void)
         "addr=10.0.0.1 node2:");
 }
 
+/* All ports of a machine with many nodes are below the range of ephemeral ports, for any job. */
+static void test_many_nodes_of_one_machine(void)
+{
+    static struct softib_node nodes[1024] = {{"n", ""}};
+    for (int i = 1; i < 1024; i++)
+        nodes[i] = (struct softib_node){"m", "10.0.0.1"};
+    for (uint32_t n = 3; n <= 1024; n += n / 3) {
+        char *text = softib_describe(nodes, n, UINT64_MAX);
+        unsigned last = 0;
+        for (const char *at = text; at && (at = strstr(at, " base=")); at++) {
+            const unsigned base = (unsigned)atoi(at + 6);
+            EXPECT(base >= 10240 && base > last);
+            last = base;
+        }
+        EXPECT(last > 0 && last < 32768);
+        free(text);
+    }
+}
+
 int main(void)
 {
     TEST_RUN(test_one_machine);
     TEST_RUN(test_two_machines);
     TEST_RUN(test_shared_machines);
+    TEST_RUN(test_many_nodes_of_one_machine);
     return test_result();
 }
