@@ -325,6 +325,7 @@ static int pmi1_put(struct boot *b, const char *key, const void *val, size_t len
 static int report_late_fence(struct pmi1 *p)
 {
     char who[1500] = "the launcher cannot tell which ranks are missing";
+    p->conn.late = 0; /* the server answers this request before the fence */
     if (p->ours && pmi1_conn_send(&p->conn, "cmd=missing") == 0 &&
         pmi1_conn_recv(&p->conn, clock_ns() + 5000000000u) == 0) {
         const char *cmd = pmi_line_get(&p->conn.line, "cmd");

@@ -140,7 +140,7 @@ static int conn_read_input(struct pmi1_conn *c, uint64_t deadline_ns)
     return 0;
 }
 
-int pmi1_conn_recv(struct pmi1_conn *c, uint64_t deadline_ns)
+static int conn_receive_line(struct pmi1_conn *c, uint64_t deadline_ns)
 {
     for (;;) {
         char *start = c->in_len > c->in_used ? c->in + c->in_used : NULL;
@@ -155,5 +155,17 @@ int pmi1_conn_recv(struct pmi1_conn *c, uint64_t deadline_ns)
         int rc = conn_read_input(c, deadline_ns);
         if (rc)
             return rc;
+    }
+}
+
+int pmi1_conn_recv(struct pmi1_conn *c, uint64_t deadline_ns)
+{
+    for (;;) {
+        int rc = conn_receive_line(c, deadline_ns);
+        if (rc == PMI1_LATE)
+            c->late++;
+        if (rc || c->late == 0)
+            return rc;
+        c->late--;
     }
 }

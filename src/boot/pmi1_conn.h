@@ -16,6 +16,7 @@ struct pmi1_conn {
     int fd;
     char *in; /* received bytes, of which the first in_used were returned by pmi1_conn_recv */
     size_t in_len, in_cap, in_used;
+    int late;             /* answers that did not arrive before their deadline */
     struct pmi_line line; /* the last line, pointing into `in` */
 };
 
@@ -32,8 +33,8 @@ int pmi1_conn_send(struct pmi1_conn *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Sends `len` bytes as they are. */
 int pmi1_conn_write(struct pmi1_conn *c, const char *data, size_t len);
 
-/* Receives the next line into c->line. Returns 0, an error class, or PMI1_LATE, without a description,
- * when clock_ns() reaches deadline_ns. */
+/* Receives the answer to the last request into c->line: discards late answers to earlier requests. Returns 0,
+ * an error class, or PMI1_LATE, without a description, when clock_ns() reaches deadline_ns. */
 int pmi1_conn_recv(struct pmi1_conn *c, uint64_t deadline_ns);
 
 #endif

@@ -1,5 +1,5 @@
 /* test_pmi1_spawn.c: requests to spawn under a PMI-1 server other than Fishplate's mpiexec: the lines of a
- * request, and words that no line can carry.
+ * request, words that no line can carry, and answers after the time limit.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/tunable.h"
 #include "boot/boot.h"
 
 #include "test.h"
@@ -71,9 +72,26 @@ static void test_line_breaks_are_refused(void)
     }
 }
 
+/* An answer that arrives after the time limit is not taken for the answer to the next request. */
+static void test_late_answer_is_discarded(void)
+{
+    static const char late[] = "cmd=spawn_result rc=0 jobid=kvs_2\ncmd=spawn_result rc=0 jobid=kvs_3\n";
+    char id[BOOT_SPAWN_ID], *argv[] = {NULL};
+    const struct boot_program program = {.command = "child", .argv = argv, .count = 1};
+    struct boot *b = open_job();
+    tunable_set(tunables_find("INIT_TIMEOUT"), "1", SOURCE_PROGRAM);
+    EXPECT_EQ(boot_spawn(b, &program, 1, "port", id), 0);
+    EXPECT_EQ(boot_spawn(b, &program, 1, "port", id), MPI_ERR_SPAWN);
+    EXPECT_EQ(write(server, late, sizeof(late) - 1), sizeof(late) - 1);
+    EXPECT_EQ(boot_spawn(b, &program, 1, "port", id), 0);
+    EXPECT_STR(id, "kvs_3");
+    close_job(b);
+}
+
 int main(void)
 {
     TEST_RUN(test_request_words_become_lines);
     TEST_RUN(test_line_breaks_are_refused);
+    TEST_RUN(test_late_answer_is_discarded);
     return test_result();
 }
