@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "boot/boot.h"
+#include "io/agree.h"
 #include "obj/group.h"
 
 /* Default number of aggregators of a node: one saturates a disk, two saturate the page cache. */
@@ -23,24 +24,25 @@
 /* Limit of rounds for sparse data if the user requests aggregators. */
 #define WINDOWS_MAX (1 << 20)
 
-/* Returns the node number of each rank, and the number of nodes in *count. */
+/* Returns the node number of each rank, and the number of nodes in *count. The ranks of other jobs count as one
+ * more node, since they share no memory with this job. */
 static int *find_nodes(const struct file *f, int *count)
 {
     const struct comm *c = f->comm;
     const struct boot *boot = c->proc->boot;
     int *node = calloc((size_t)c->size, sizeof(*node));
-    int *number = malloc(boot->nnodes * sizeof(*number));
+    int *number = malloc(((size_t)boot->nnodes + 1) * sizeof(*number));
     *count = 0;
     if (!node || !number) {
         free(node);
         free(number);
         return NULL;
     }
-    for (uint32_t i = 0; i < boot->nnodes; i++)
+    for (uint32_t i = 0; i <= boot->nnodes; i++)
         number[i] = -1;
     for (int r = 0; r < c->size; r++) {
         const uint32_t job_rank = group_job_rank(c->group, r);
-        const uint32_t at = job_rank < boot->size ? boot->node_of[job_rank] : 0;
+        const uint32_t at = job_rank < boot->size ? boot->node_of[job_rank] : boot->nnodes;
         if (number[at] < 0)
             number[at] = (*count)++;
         node[r] = number[at];
@@ -102,6 +104,15 @@ int aggregators_choose(struct file *f)
                                        (int)MIN(per_node, ranks), f->aggregators);
     free(node);
     return 0;
+}
+
+int aggregators_broadcast(struct file *f)
+{
+    int counts[2] = {f->nnodes, f->naggregators};
+    const int rc = agree_bcast(f->comm, counts, sizeof(counts));
+    f->nnodes = counts[0];
+    f->naggregators = counts[1];
+    return rc ? rc : agree_bcast(f->comm, f->aggregators, (size_t)counts[1] * sizeof(*f->aggregators));
 }
 
 bool aggregators_are_faster(const struct file *f, bool write, const int64_t *records)

@@ -6,8 +6,11 @@
 
 #include "io/file_op.h"
 
-/* Chooses the aggregators from nodes and hints. Does not communicate; the result is the same at all ranks. */
+/* Chooses the aggregators from nodes and hints. Does not communicate; the result is the same at all ranks of a
+ * job. */
 int aggregators_choose(struct file *f);
+/* Replaces the result by that of rank 0: ranks of different jobs do not know each other's nodes. */
+int aggregators_broadcast(struct file *f);
 /* Frees the buffers that the file retains from the last operation. */
 void exchange_free_spare(struct file *f);
 

@@ -258,6 +258,8 @@ int file_open(struct comm *comm, const char *name, int amode, struct info *info,
         rc = open_on_all_ranks(f);
     if (!rc)
         rc = agree_error(f->comm, name, aggregators_choose(f));
+    if (!rc && f->comm->guests)
+        rc = aggregators_broadcast(f);
     if (!rc)
         rc = init_file_pointers(f);
     if (rc) {
