@@ -352,15 +352,15 @@ static void watch_inner(struct copies_request *r)
 static int copies_request_start(struct request *base)
 {
     struct copies_request *r = container_of(base, struct copies_request, base);
-    base->active = true;
-    atomic_store_explicit(&base->complete, 0, memory_order_relaxed);
     r->inner->on_complete = NULL;
     int rc = copies_fill(&r->copies);
-    if (!rc)
-        rc = r->inner->ops->start(r->inner);
-    if (!rc)
-        watch_inner(r);
-    return rc;
+    rc = rc ? rc : r->inner->ops->start(r->inner);
+    if (rc)
+        return rc; /* the request stays inactive: a wait for it would not end */
+    base->active = true;
+    atomic_store_explicit(&base->complete, 0, memory_order_relaxed);
+    watch_inner(r);
+    return MPI_SUCCESS;
 }
 
 static struct request *const *copies_request_parts(const struct request *base, int *count)
