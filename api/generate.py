@@ -37,7 +37,7 @@ def write_if_changed(path, text):
 
 
 def outputs(api):
-    """Every file for --out with its text, made when asked for."""
+    """Every file for --out with its text, made when it is requested."""
     files = {
         "impl.h": lambda: write_impl(api),
         "api_list.h": lambda: write_list_header(api),

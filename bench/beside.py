@@ -26,7 +26,7 @@ int main(int argc, char **argv) {{ return bench_{name}_main(&host, argc, argv); 
 
 def libraries(build, ranks):
     """(name, compiler, launcher, what stands before the program): ours first. Ranks have a core each where there are enough, else
-    none of them is bound: each library is told so, since what they do by themselves differs."""
+    none of them is bound: each library gets an option for that, since their defaults differ."""
     bind = "core" if ranks <= len(os.sched_getaffinity(0)) else "none"
     found = [("Fishplate", str(build / "bin/mpicc"), [str(build / "bin/mpiexec"), "-bind-to", bind], [])]
     if shutil.which("mpicc.mpich"):
@@ -70,7 +70,7 @@ def compiled(name, found, folder):
 
 
 def run_once(command, limit):
-    """What it printed, and its status; None after the limit. A launcher that is asked to end ends its ranks too."""
+    """What it printed, and its status; None after the limit. A launcher that is terminated ends its ranks too."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
         try:
             out, err = run.communicate(timeout=limit)
@@ -116,7 +116,7 @@ def run_library(command, limit, rows):
 
 def measure(name, options, arguments, rows):
     """([{library: {row: value}}], {library: why it was left out}): one entry for each turn, in which every library runs once.
-    Turns have all orders of the libraries, one after another. rows(text) reads what one run printed. A library that fails is not asked again."""
+    Turns have all orders of the libraries, one after another. rows(text) reads what one run printed. A library that fails is not run again."""
     found = libraries_softib(options.build) if getattr(options, "softib", False) else libraries(options.build, options.ranks)
     orders = list(itertools.permutations(found))
     kept, turns, left_out = Kept(options.resume), [], {}

@@ -95,7 +95,7 @@ static void ping_pong_persistent(void *arg, int n)
 }
 
 /* Both ranks of a pair send one message at the same time. */
-static void pairs_send_both_ways(void *arg, int n)
+static void pairs_send_in_both_directions(void *arg, int n)
 {
     struct pair *p = arg;
     int bytes = (int)p->bytes;
@@ -200,7 +200,7 @@ void bench_latency(struct bench *b, const struct bench_test *test, size_t bytes)
 void bench_bilat(struct bench *b, const struct bench_test *test, size_t bytes)
 {
     struct bench_stats s;
-    pairs_measure(b, bytes, 1, false, pairs_send_both_ways, &s);
+    pairs_measure(b, bytes, 1, false, pairs_send_in_both_directions, &s);
     if (b->rank == 0)
         bench_report_time(b, test->name, bytes, &s);
 }

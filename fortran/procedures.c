@@ -264,7 +264,7 @@ FORT_BOTH(mpi_info_get, MPI_INFO_GET)
 void N(mpi_info_get_string_)(const MPI_Fint *info, const char *key, MPI_Fint *buflen, char *value,
                              MPI_Fint *flag, MPI_Fint *ierror, size_t key_len, size_t value_len)
 {
-    int room = *buflen > 0 ? *buflen + 1 : 0, asked = room;
+    int room = *buflen > 0 ? *buflen + 1 : 0, requested = room;
     char *name = fort_string_stripped(key, key_len), *text = calloc((size_t)room + 1, 1);
     int found = 0,
         rc = text ? C(MPI_Info_get_string)(PMPI_Info_f2c(*info), name, &room, text, &found) : MPI_ERR_NO_MEM;
@@ -272,7 +272,7 @@ void N(mpi_info_get_string_)(const MPI_Fint *info, const char *key, MPI_Fint *bu
         *flag = found != 0;
     if (!rc && found) {
         *buflen = room - 1;
-        if (asked)
+        if (requested)
             fort_string_out(value, value_len, text);
     }
     free(text);
@@ -284,14 +284,14 @@ FORT_BOTH(mpi_info_get_string, MPI_INFO_GET_STRING)
 void N(mpi_session_get_nth_pset_)(const MPI_Fint *session, const MPI_Fint *info, const MPI_Fint *n,
                                   MPI_Fint *pset_len, char *pset_name, MPI_Fint *ierror, size_t pset_name_len)
 {
-    int room = *pset_len > 0 ? *pset_len + 1 : 0, asked = room;
+    int room = *pset_len > 0 ? *pset_len + 1 : 0, requested = room;
     char *text = calloc((size_t)room + 1, 1);
     int rc =
         text ? C(MPI_Session_get_nth_pset)(PMPI_Session_f2c(*session), PMPI_Info_f2c(*info), *n, &room, text)
              : MPI_ERR_NO_MEM;
     if (!rc)
         *pset_len = room - 1;
-    if (!rc && asked)
+    if (!rc && requested)
         fort_string_out(pset_name, pset_name_len, text);
     free(text);
     FORT_RETURN(rc);

@@ -1,4 +1,4 @@
-# The C text of one argument's check: a test that costs a compare or two, and a cold function that says what is wrong.
+# The C text of one argument's check: a test that costs a compare or two, and a cold function that reports what is wrong.
 # Every check ends in `goto leave` with rc set, so that the lock is dropped before the error handler runs.
 #
 # SPDX-License-Identifier: Apache-2.0

@@ -60,7 +60,7 @@ def is_large(f):
 
 
 def in_f08(f):
-    """Large-count forms that Fortran could not tell from the small ones are left out, as the standard says."""
+    """Large-count forms that Fortran cannot distinguish from the small ones are left out, as the standard requires."""
     if f.short in OLD:
         return False
     if not is_large(f) or f.short in OWN_NAME:
@@ -94,7 +94,7 @@ def is_choice(f):
 
 
 def shape(f, p):
-    """What tells two specific procedures of one generic name apart."""
+    """What distinguishes two specific procedures of one generic name."""
     kind = KINDS.get(p.base, "")
     return (role(f, p).split("_")[0], "8" if kind else "")
 
@@ -110,7 +110,7 @@ def string_size(p):
 
 
 def role(f, p):
-    """One word that says how a parameter travels between Fortran and C."""
+    """One word for how a parameter is passed between Fortran and C."""
     if p.base.endswith("_function") or p.base.endswith("_function_c"):
         return "callback"
     if p.base == "void":

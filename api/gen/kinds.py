@@ -84,7 +84,7 @@ def _infer(f, p):
         has_length = any(q.name in LENGTHS for q in f.params)
         return "array" if has_length else "plain"
     if p.base == "void":
-        # Without neighbours no buffer is needed, whatever the count says.
+        # Without neighbours no buffer is needed, whatever the count is.
         moves = p.name in BUFFERS and "neighborhood" not in f.marks and measure(f, p)
         return "buf" if moves else "plain"
     return _infer_pointer(f, p)

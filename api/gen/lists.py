@@ -25,7 +25,7 @@ def find_implementations(folder):
 
 
 def check_names(api, implemented):
-    """What is wrong: definitions that no table row asks for, and functions that nobody defines."""
+    """What is wrong: definitions that no table row requires, and functions that nobody defines."""
     known = {f.short for f in owners(api)}
     wanted = {(f.base or f).short for f in api.functions if not f.is_conversion}
     return ([f"impl_{name} is defined and MPI_{name} is not in functions.tsv" for name in sorted(implemented - known)] +

@@ -1,5 +1,5 @@
 # Writes the interception of `fishplate prof` (tools/prof): for every function an MPI_X that times PMPI_X and, where data
-# moves, says which buffers moved how much to whom. Helpers with the prefix prof_ are in tools/prof/prof.h.
+# moves, reports which buffers moved how many bytes to which rank. Helpers with the prefix prof_ are in tools/prof/prof.h.
 #
 # SPDX-License-Identifier: Apache-2.0
 

@@ -54,7 +54,7 @@ def _indent(line):
 
 
 def _returns_code(f):
-    """Does the function return an error code, rather than the value that was asked for?"""
+    """Does the function return an error code, rather than the requested value?"""
     return f.errors != "none"
 
 

@@ -5,12 +5,12 @@
 
 /* Lowest cost among the links of each kind: [local][way][class]. */
 struct fastest {
-    uint32_t cost[2][PACE_WAYS][PACE_CLASSES];
+    uint32_t cost[2][PACE_DIRECTIONS][PACE_CLASSES];
 };
 
 static uint32_t *get_fastest_cost(struct fastest *f, const struct pace *pace, unsigned class)
 {
-    return &f->cost[pace->local][pace->way][class];
+    return &f->cost[pace->local][pace->direction][class];
 }
 
 static struct page_pace pace_to_page(const struct net *net, const struct pace *pace,
@@ -18,7 +18,7 @@ static struct page_pace pace_to_page(const struct net *net, const struct pace *p
 {
     struct page_pace out = {.peer = (int32_t)pace->rank,
                             .rail = pace->rail,
-                            .out = pace->way == PACE_OUT,
+                            .out = pace->direction == PACE_OUT,
                             .local = pace->local,
                             .class = (uint8_t) class,
                             .messages = c->messages,

@@ -62,9 +62,9 @@ int impl_Pcontrol(int level)
 static size_t alloc_alignment(struct info *info)
 {
     const char *text = info ? info_get(info, "mpi_minimum_memory_alignment") : NULL;
-    unsigned long asked = text ? strtoul(text, NULL, 10) : 0;
-    bool power_of_two = asked && (asked & (asked - 1)) == 0;
-    return power_of_two && asked > CACHE_LINE ? asked : CACHE_LINE;
+    unsigned long requested = text ? strtoul(text, NULL, 10) : 0;
+    bool power_of_two = requested && (requested & (requested - 1)) == 0;
+    return power_of_two && requested > CACHE_LINE ? requested : CACHE_LINE;
 }
 
 int impl_Alloc_mem(MPI_Aint size, struct info *info, void *baseptr)

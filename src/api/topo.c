@@ -59,9 +59,10 @@ int impl_Cartdim_get(struct comm *comm, int *ndims)
     return rc;
 }
 
-static int check_room(int asked, int there, const char *name)
+static int check_room(int length, int needed, const char *name)
 {
-    return asked < there ? err_set(MPI_ERR_ARG, "%s is %d; there are %d", name, asked, there) : MPI_SUCCESS;
+    return length < needed ? err_set(MPI_ERR_ARG, "%s is %d; needed are %d", name, length, needed)
+                           : MPI_SUCCESS;
 }
 
 int impl_Cart_get(struct comm *comm, int maxdims, int dims[], int periods[], int coords[])
@@ -146,9 +147,9 @@ int impl_Graphdims_get(struct comm *comm, int *nnodes, int *nedges)
     return MPI_SUCCESS;
 }
 
-static void copy_ints_bounded(int *to, const int *from, int room, int there)
+static void copy_ints_bounded(int *to, const int *from, int room, int needed)
 {
-    int n = MIN(room, there);
+    int n = MIN(room, needed);
     if (n > 0)
         memcpy(to, from, (size_t)n * sizeof(int));
 }

@@ -1,5 +1,5 @@
 /* pmix.c: the PMIx back end: orterun, prun and srun --mpi=pmix. libpmix.so.2 is loaded only when the
- * environment says that such a launcher started this process.
+ * environment shows that such a launcher started this process.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

@@ -1,5 +1,5 @@
 /* ops.h: the operations of a GPU library that src/gpu uses; cuda.c has the only table. Every function
- * returns 0 or an error class, with a sentence in err_detail, unless it says otherwise.
+ * returns 0 or an error class, with a sentence in err_detail, unless its comment states otherwise.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_GPU_OPS_H

@@ -210,14 +210,15 @@ int exchange_open(struct io_op *op, struct exchange **out)
 static bool exchange_advance_server(struct exchange *x)
 {
     bool moved = false;
-    struct server *asked = &x->servers[x->asked % SLOTS], *answered = &x->servers[x->answered % SLOTS];
+    struct server *requested = &x->servers[x->requested % SLOTS],
+                  *answered = &x->servers[x->answered % SLOTS];
     struct server *done = &x->servers[x->done % SLOTS];
-    if (x->asked < x->rounds && !asked->busy) {
-        server_receive_heads(x, asked, x->asked++);
+    if (x->requested < x->rounds && !requested->busy) {
+        server_receive_heads(x, requested, x->requested++);
         moved = true;
     }
     /* `answered` < `sent`: this aggregator has listed its own pieces of the round. */
-    if (x->answered < x->asked && x->answered < x->sent && answered->heads.pending == 0) {
+    if (x->answered < x->requested && x->answered < x->sent && answered->heads.pending == 0) {
         server_receive_bodies(x, answered);
         x->answered++;
         moved = true;

@@ -80,7 +80,7 @@ struct exchange {
     int64_t window;    /* bytes of a window */
     int rounds;
     int sent;           /* rounds in which this rank has sent its heads */
-    int asked;          /* rounds in which this aggregator has posted receives for heads */
+    int requested;      /* rounds in which this aggregator has posted receives for heads */
     int answered;       /* rounds in which this aggregator has posted receives for bodies */
     int done;           /* rounds in which this aggregator has written or read its window */
     uint64_t *position; /* by aggregator: position in this rank's stream of the next byte */

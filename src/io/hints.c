@@ -33,7 +33,7 @@ const struct io_hint_info io_hint_list[IO_HINTS] = {
     {"romio_ds_write", "automatic, enable, disable", "automatic",
      "Data sieving of independent writes: read, change and write again under a file lock. automatic: small "
      "pieces on ext4 and xfs where the ranks' views together cover the file. enable: always, also bytes that "
-     "nobody asked to write; every write of this file then takes a lock. disable: never."},
+     "no rank requested to write; every write of this file then takes a lock. disable: never."},
     {"ind_rd_buffer_size", "bytes", "524288", "Largest read over holes in independent access."},
     {"ind_wr_buffer_size", "bytes", "524288",
      "Buffer for independent writes over holes, and from memory that is not contiguous."},

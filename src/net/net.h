@@ -126,14 +126,16 @@ int net_peer(struct net *net, uint32_t rank, struct peer **out);
 
 /* Starts measuring a large message on a link (pace.h); the mark is stored with the request until the end. A
  * transport with several rails may measure each of them; p2p records the whole link as rail 0. */
-static inline struct pace_mark peer_pace_begin(const struct peer *peer, enum pace_way way, uint64_t now)
+static inline struct pace_mark peer_pace_begin(const struct peer *peer, enum pace_direction direction,
+                                               uint64_t now)
 {
-    return pace_mark(&peer->net->paces, peer->local, way, now);
+    return pace_mark(&peer->net->paces, peer->local, direction, now);
 }
-static inline void peer_pace_end(struct peer *peer, enum pace_way way, uint8_t rail, uint64_t bytes,
-                                 struct pace_mark mark, uint64_t now)
+static inline void peer_pace_end(struct peer *peer, enum pace_direction direction, uint8_t rail,
+                                 uint64_t bytes, struct pace_mark mark, uint64_t now)
 {
-    const struct pace who = {.rank = peer->rank, .rail = rail, .way = (uint8_t)way, .local = peer->local};
+    const struct pace who = {
+        .rank = peer->rank, .rail = rail, .direction = (uint8_t)direction, .local = peer->local};
     pace_record_transfer(&peer->net->paces, &peer->paces, &who, bytes, mark, now);
 }
 

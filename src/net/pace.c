@@ -56,7 +56,7 @@ static struct pace *paces_find(struct paces *p, uint32_t *first, const struct pa
 {
     for (uint32_t at = *first; at != 0; at = paces_get(p, at - 1)->next) {
         struct pace *it = paces_get(p, at - 1);
-        if (it->rail == who->rail && it->way == who->way)
+        if (it->rail == who->rail && it->direction == who->direction)
             return it;
     }
     const uint32_t at = paces_allocate_record(p);
@@ -119,7 +119,7 @@ void pace_record_transfer(struct paces *p, uint32_t *first, const struct pace *w
 {
     if (bytes < PACE_LEAST || mark.began == 0 || mark.began > now)
         return;
-    uint64_t *moved = &p->moved[who->local][who->way];
+    uint64_t *moved = &p->moved[who->local][who->direction];
     struct pace *it = paces_find(p, first, who);
     *moved += bytes;
     if (it)
@@ -141,7 +141,7 @@ uint64_t pace_export_word(const struct pace *it, unsigned class, unsigned word)
 {
     const struct pace_class *c = &it->classes[class];
     const uint64_t words[PACE_WORDS] = {
-        it->rank,    it->rail | (unsigned)it->way << 8 | (unsigned)it->local << 9 | class << 16,
+        it->rank,    it->rail | (unsigned)it->direction << 8 | (unsigned)it->local << 9 | class << 16,
         c->messages, c->bytes,
         c->ns,       c->best};
     return c->runs > 0 ? words[word] : 0;

@@ -22,7 +22,7 @@
 /* Messages of like size are compared with each other: from 32 KiB, from 256 KiB, from 2 MiB. */
 enum { PACE_CLASSES = 3 };
 
-enum pace_way { PACE_IN, PACE_OUT, PACE_WAYS };
+enum pace_direction { PACE_IN, PACE_OUT, PACE_DIRECTIONS };
 
 struct pace_class {
     uint64_t bytes, ns; /* ns: time during which at least one message was in flight */
@@ -33,7 +33,7 @@ struct pace_class {
 struct pace {
     uint32_t rank; /* the peer */
     uint32_t next; /* index + 1 of the next record of the same peer; 0: none */
-    uint8_t rail, way;
+    uint8_t rail, direction;
     bool local; /* the peer is on the same node */
     struct pace_class classes[PACE_CLASSES];
     uint64_t ended; /* when the last message ended, in ns */
@@ -49,8 +49,8 @@ enum { PACE_BLOCKS = 24, PACE_FIRST_BLOCK = 8 };
 struct paces {
     struct pace *blocks[PACE_BLOCKS];
     _Atomic uint32_t count;
-    uint32_t unused;              /* records of departed peers, linked by `next`: index + 1; 0: none */
-    uint64_t moved[2][PACE_WAYS]; /* bytes on all links, [local][way] */
+    uint32_t unused;                    /* records of departed peers, linked by `next`: index + 1; 0: none */
+    uint64_t moved[2][PACE_DIRECTIONS]; /* bytes on all links, [local][direction] */
 };
 
 /* Returns record `index`, which must be less than `count`. */
@@ -61,9 +61,10 @@ struct pace_mark {
     uint64_t began; /* in ns; 0: not measured */
     uint64_t moved; /* value of paces.moved at that time */
 };
-static inline struct pace_mark pace_mark(const struct paces *p, bool local, enum pace_way way, uint64_t now)
+static inline struct pace_mark pace_mark(const struct paces *p, bool local, enum pace_direction direction,
+                                         uint64_t now)
 {
-    return (struct pace_mark){.began = now, .moved = p->moved[local][way]};
+    return (struct pace_mark){.began = now, .moved = p->moved[local][direction]};
 }
 
 /* Records a message of `bytes` that began at the mark and has ended now. *first is peer.paces, 0 until the
@@ -80,7 +81,7 @@ void pace_finish_run(struct pace *pace);
 /* The size class in which a link has moved most bytes; NULL if it has completed no run. */
 const struct pace_class *pace_busiest_class(const struct pace *pace, unsigned *class);
 
-/* The record as numbers, for tools: rank; rail | way << 8 | local << 9 | class << 16; messages; bytes; ns; best. All zero
+/* The record as numbers, for tools: rank; rail | direction << 8 | local << 9 | class << 16; messages; bytes; ns; best. All zero
  * when no run of this class is complete. */
 enum { PACE_WORDS = 6 };
 uint64_t pace_export_word(const struct pace *pace, unsigned class, unsigned word);

@@ -173,7 +173,7 @@ def is_sent_away(sock):
     return True
 
 
-def says(port, *frames):
+def send_frames(port, *frames):
     """Sends these frames; true if mpiexec closes the connection in time."""
     with call(port) as sock:
         try:
@@ -211,11 +211,11 @@ def crowd(words, few_files):
                        [frame(HELLO, hello), frame(PROOF, bytes(32))], [frame(HELLO, os.urandom(32) + b"77\0x\0")],
                        [b"GET / HTTP/1.0\r\n\r\n"], [struct.pack(">IIII", 1 << 30, HELLO, 0, 0)],
                        [frame(HELLO, hello)] * 3):
-            says(port, *frames)
+            send_frames(port, *frames)
         # The answers are not read; as much is sent as mpiexec accepts.
         flood = frame(HELLO, hello) * 4096
         for _ in range(30):
-            says(port, flood)
+            send_frames(port, flood)
     grown = status("VmRSS") - before
     if grown > 8192:
         return f"mpiexec grew by {grown} KB"

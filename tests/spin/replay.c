@@ -21,7 +21,7 @@ static bool state_agrees(const struct world *w, unsigned node, unsigned rail, co
     int to = n->granted_to ? n->granted_to - 1 : 255;
     if (strcmp(state_names[n->state], name) == 0 && n->priority == priority && to == granted_to)
         return true;
-    printf("node %u, rail %u: the model says %s, counter %d, granted to %d; the code is %s, %d, %d\n", node,
+    printf("node %u, rail %u: the model has %s, counter %d, granted to %d; the code is %s, %d, %d\n", node,
            rail, name, priority, granted_to, state_names[n->state], n->priority, to);
     return false;
 }
@@ -44,7 +44,7 @@ static bool execute_line(struct world *w, const char *line, unsigned *events)
         return true;
     ++*events;
     if (!world_event(w, event)) {
-        printf("the model says '%s', which cannot happen in the code\n", event_name(event));
+        printf("the model has '%s', which cannot happen in the code\n", event_name(event));
         return false;
     }
     world_check(w);

@@ -1,4 +1,4 @@
-/* zoo.c: programs that hang in different ways, for `fishplate why`; zoo.py contains the expected diagnosis
+/* zoo.c: programs that hang for different reasons, for `fishplate why`; zoo.py contains the expected diagnosis
  * of each.
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -42,7 +42,8 @@ struct world {
     uint8_t knows[PROCESSES_MAX][PROCESSES_MAX]; /* knows[i][k] is 1: process i was notified that k died */
     uint8_t begun[PROCESSES_MAX];                /* number of agreements begun */
     uint8_t forgot[PROCESSES_MAX];               /* number of agreements forgotten */
-    uint8_t asked[PROCESSES_MAX]; /* set of processes that have requested LEFT from this process (kind ASK) */
+    uint8_t
+        requested[PROCESSES_MAX]; /* set of processes that have requested LEFT from this process (kind ASK) */
     uint8_t left[PROCESSES_MAX];  /* 1: has decided all agreements and answers queries only */
     uint16_t result[PROCESSES_MAX][ROUNDS]; /* of living processes: 0x8000 | result words, once decided */
 };
@@ -143,7 +144,7 @@ static void handle_leave_message(struct world *w, const struct event *e, const s
     else if (l->kind != LEFT && w->left[e->at])
         post_simulated_message(p, e->from, LEFT);
     else if (l->kind == ASK)
-        w->asked[e->at] |= (uint8_t)(1 << e->from);
+        w->requested[e->at] |= (uint8_t)(1 << e->from);
 }
 
 /* Called after a death, which may have made process i the root (`led`: i was the root before). A new root
@@ -192,9 +193,9 @@ static int step_process(struct world *w, const struct event *e, int most)
         w->left[e->at] = 1;
         p.round = 0;
         for (uint32_t k = 0; k < nprocesses; k++)
-            if (w->asked[e->at] >> k & 1)
+            if (w->requested[e->at] >> k & 1)
                 post_simulated_message(&p, k, LEFT);
-        w->asked[e->at] = 0;
+        w->requested[e->at] = 0;
         memset(w->machines[e->at], 0, sizeof(w->machines[e->at]));
     } else if (e->event_kind == BEGIN) {
         agree_begin(agreement_of(w, e->at, w->begun[e->at]++), words, &out);
@@ -215,7 +216,7 @@ static int step_process(struct world *w, const struct event *e, int most)
 static void kill_process(struct world *w, uint32_t i)
 {
     w->dead[i] = 1;
-    w->asked[i] = 0;
+    w->requested[i] = 0;
     memset(w->result[i], 0, sizeof(w->result[i]));
     memset(w->machines[i], 0, sizeof(w->machines[i]));
     for (uint32_t k = 0; k < nprocesses; k++) {

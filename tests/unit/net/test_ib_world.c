@@ -229,7 +229,7 @@ static void random_weights(uint32_t weight[COUNT_OF(events)])
             weight[optional[i]] = 0;
 }
 
-/* Lets `steps` events happen, each as often as its weight says. */
+/* Lets `steps` events happen, each as often as its weight requires. */
 static void ib_world_run(const uint32_t weight[COUNT_OF(events)], int steps, int failures)
 {
     uint32_t sum = 0;

@@ -10,10 +10,10 @@ enum { KIB = 1024 };
 static struct paces all_paces;
 static uint32_t first_pace[8];
 
-static void record_transfer(uint32_t rank, enum pace_way way, uint64_t bytes, uint64_t began, uint64_t moved,
-                            uint64_t now)
+static void record_transfer(uint32_t rank, enum pace_direction direction, uint64_t bytes, uint64_t began,
+                            uint64_t moved, uint64_t now)
 {
-    const struct pace who = {.rank = rank, .way = (uint8_t)way};
+    const struct pace who = {.rank = rank, .direction = (uint8_t)direction};
     pace_record_transfer(&all_paces, &first_pace[rank], &who, bytes,
                          (struct pace_mark){.began = began, .moved = moved}, now);
 }
@@ -105,7 +105,7 @@ static void test_size_classes_and_keys(void)
     pace_finish_run(in);
     EXPECT(pace_busiest_class(in, &class) == &in->classes[2] && class == 2);
     EXPECT_EQ(in->classes[1].messages, 1);
-    const struct pace rail = {.rank = 1, .rail = 3, .way = PACE_IN};
+    const struct pace rail = {.rank = 1, .rail = 3, .direction = PACE_IN};
     pace_record_transfer(&all_paces, &first_pace[1], &rail, 64 * KIB, (struct pace_mark){.began = 1}, 2);
     EXPECT_EQ(all_paces.count, 3); /* a further record for each rail */
     EXPECT_EQ(paces_get(&all_paces, 2)->rail, 3);
@@ -116,12 +116,12 @@ static void test_size_classes_and_keys(void)
 static void test_records_do_not_move(void)
 {
     static uint32_t heads[5000];
-    const struct pace who = {.rank = 0, .way = PACE_IN};
+    const struct pace who = {.rank = 0, .direction = PACE_IN};
     const struct pace_mark mark = {.began = 1};
     pace_record_transfer(&all_paces, &heads[0], &who, 64 * KIB, mark, 2);
     const struct pace *first = paces_get(&all_paces, 0);
     for (uint32_t r = 1; r < 5000; r++) {
-        const struct pace other = {.rank = r, .way = PACE_IN};
+        const struct pace other = {.rank = r, .direction = PACE_IN};
         pace_record_transfer(&all_paces, &heads[r], &other, 64 * KIB, mark, 2);
     }
     EXPECT_EQ(all_paces.count, 5000);

@@ -2,7 +2,7 @@
 """mpiexec reports why a job hangs: by -hang-after, by SIGQUIT, after which the job continues, and by -timeout, which ends the
 job. Also the tables, the live view and the graph of the same job.
 
-    asked.py BIN ZOO
+    query.py BIN ZOO
 """
 # SPDX-License-Identifier: Apache-2.0
 import json
@@ -100,7 +100,7 @@ def hang_after_and_quit():
     job.send_signal(signal.SIGQUIT)
     await_answer(job, "SIGQUIT")
     if job.poll() is not None:
-        sys.exit("the job ended by being asked")
+        sys.exit("the job ended because it was queried")
     tables(job)
     screen(job)
     drawing(job)
