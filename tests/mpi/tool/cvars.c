@@ -81,12 +81,12 @@ static void test_enumerations(void)
     MPI_T_cvar_get_info(find_cvar("RENDEZVOUS"), NULL, NULL, NULL, NULL, &e, NULL, NULL, NULL, NULL);
     EXPECT(e != MPI_T_ENUM_NULL);
     MPI_T_enum_get_info(e, &n, NULL, NULL);
-    EXPECT_EQ(n, 11);
+    EXPECT_EQ(n, 12);
     len = sizeof(name);
     MPI_T_enum_get_item(e, 3, &value, name, &len);
     EXPECT_EQ(value, 3);
     EXPECT_EQ(strcmp(name, "get"), 0);
-    EXPECT_EQ(MPI_T_enum_get_item(e, 11, &value, name, &len), MPI_T_ERR_INVALID_ITEM);
+    EXPECT_EQ(MPI_T_enum_get_item(e, 12, &value, name, &len), MPI_T_ERR_INVALID_ITEM);
     EXPECT_EQ(MPI_T_enum_get_info(MPI_T_ENUM_NULL, &n, NULL, NULL), MPI_T_ERR_INVALID_HANDLE);
     MPI_T_cvar_get_info(find_cvar("SPIN_US"), NULL, NULL, NULL, NULL, &e, NULL, NULL, NULL, NULL);
     EXPECT(e == MPI_T_ENUM_NULL);
