@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "p2p/rendezvous_staged.h"
+#include "gpu/gpu.h"
 
 static COUNTER(staged, "p2p_device_staged_bytes",
                "Bytes of messages in GPU memory that moved through staging buffers in host memory.");
@@ -51,6 +51,30 @@ static int wait_for_half(struct device_part *stage, uint64_t i)
     return rc;
 }
 
+void device_watch(struct p2p_request *r)
+{
+    struct p2p *p = r->base.p2p;
+    if (!list_empty(&r->device_part->link))
+        return;
+    if (list_empty(&p->staged)) {
+        list_append(&p->net->hooks, &p->staged_hook.link);
+        p->net->unrung++; /* no doorbell rings when a GPU has finished */
+    }
+    list_append(&p->staged, &r->device_part->link);
+}
+
+void device_unwatch(struct p2p_request *r)
+{
+    struct p2p *p = r->base.p2p;
+    if (list_empty(&r->device_part->link))
+        return;
+    list_remove(&r->device_part->link);
+    if (list_empty(&p->staged)) {
+        list_remove(&p->staged_hook.link);
+        p->net->unrung--;
+    }
+}
+
 /* Frees the staging buffer, if there is one. No write may use it. */
 static void stage_free(struct p2p_request *r)
 {
@@ -58,7 +82,7 @@ static void stage_free(struct p2p_request *r)
     struct transport *t = stage->is_registered ? r->peer->transport : NULL;
     for (uint64_t i = 0; i < 2; i++)
         wait_for_half(stage, i);
-    staged_unwatch(r);
+    device_unwatch(r);
     if (t)
         t->ops->mem_release(t, &stage->mem);
     stage->is_registered = false;

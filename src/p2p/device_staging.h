@@ -52,6 +52,10 @@ struct device_part {
     uint64_t arrived, stored;            /* receive: chunks that were announced, that are in the buffer */
 };
 
+/* From now on the hook p2p->staged_hook polls the request, until device_unwatch(). */
+void device_watch(struct p2p_request *r);
+void device_unwatch(struct p2p_request *r);
+
 /* For R3: prepares to move the bytes from offset `from` on through the staging buffer. */
 int device_pieces_begin(struct p2p_request *r, uint64_t from);
 /* Provides the next bytes to send, at most `most`; 0 or an error class. */

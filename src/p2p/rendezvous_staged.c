@@ -74,33 +74,6 @@ static bool prepare_staging(struct p2p_request *r, uint64_t bytes)
     return s->is_registered = t->ops->mem_register(t, s->memory, GPU_STAGING_SIZE, &s->mem, &s->key) == 0;
 }
 
-/* ---- polling ---- */
-
-/* From now on progress_staged handles the request, until staged_unwatch. */
-static void watch(struct p2p_request *r)
-{
-    struct p2p *p = r->base.p2p;
-    if (!list_empty(&r->device_part->link))
-        return;
-    if (list_empty(&p->staged)) {
-        list_append(&p->net->hooks, &p->staged_hook.link);
-        p->net->unrung++; /* no doorbell rings when a GPU has finished */
-    }
-    list_append(&p->staged, &r->device_part->link);
-}
-
-void staged_unwatch(struct p2p_request *r)
-{
-    struct p2p *p = r->base.p2p;
-    if (list_empty(&r->device_part->link))
-        return;
-    list_remove(&r->device_part->link);
-    if (list_empty(&p->staged)) {
-        list_remove(&p->staged_hook.link);
-        p->net->unrung--;
-    }
-}
-
 /* ---- the sender ---- */
 
 bool staged_accepts(const struct p2p_request *r, const struct cts_write *cts)
@@ -116,7 +89,7 @@ void staged_requested(struct p2p_request *r, const struct cts_write *cts)
 {
     if (r->state == STATE_SEND_STAGED) {
         r->device_part->granted++;
-        watch(r);
+        device_watch(r);
         return;
     }
     request_unregister(r);
@@ -131,7 +104,7 @@ void staged_requested(struct p2p_request *r, const struct cts_write *cts)
     r->device_part->remote = cts->address;
     r->device_part->remote_key = cts->key;
     r->device_part->granted = HALVES;
-    watch(r);
+    device_watch(r);
 }
 
 static void send_written(struct p2p_request *r, uint64_t length, int status)
@@ -160,7 +133,7 @@ static void write_done(struct net_op *op, int status)
     struct p2p_request *r = half->r;
     half->is_writing = false;
     record_error(r, status);
-    watch(r);
+    device_watch(r);
 }
 
 /* Starts to write chunk i, which has been copied. ERR_AGAIN: try again. */
@@ -204,7 +177,7 @@ static int progress_send(struct p2p_request *r)
         return 1;
     }
     if (steps == 0 && rc == 0 && !s->half[0].is_copying && !s->half[1].is_copying)
-        staged_unwatch(r); /* until a write is complete or a chunk is granted */
+        device_unwatch(r); /* until a write is complete or a chunk is granted */
     return steps;
 }
 
@@ -242,7 +215,7 @@ void staged_written(struct p2p_request *r, uint64_t length, int error)
     CHECK(s->arrived < s->stored + HALVES && has_chunk(r, s->arrived) && length == chunk_end(r, s->arrived),
           "a chunk of a message arrived that nobody waits for");
     s->arrived++;
-    watch(r);
+    device_watch(r);
 }
 
 /* Does what can be done for a receive; returns the number of steps. After an error the chunks that still arrive
@@ -266,7 +239,7 @@ static int progress_receive(struct p2p_request *r)
         r->base.error = r->base.error ? r->base.error : *failed;
         rendezvous_end_receive(r, 0, false);
     } else if (s->stored == s->arrived) {
-        staged_unwatch(r);
+        device_unwatch(r);
     }
     return steps;
 }

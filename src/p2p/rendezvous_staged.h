@@ -23,7 +23,4 @@ void staged_written(struct p2p_request *r, uint64_t length, int error);
 bool staged_accepts(const struct p2p_request *r, const struct cts_write *cts);
 void staged_requested(struct p2p_request *r, const struct cts_write *cts);
 
-/* The request is not polled any more. */
-void staged_unwatch(struct p2p_request *r);
-
 #endif
