@@ -15,7 +15,7 @@ static void put_string(struct json *j, const char *text)
         unsigned char c = (unsigned char)*text;
         if (c == '"' || c == '\\')
             fprintf(j->out, "\\%c", c);
-        else if (c < ' ')
+        else if (c < ' ' || c == '<') /* in a web page, "</script>" would end the JSON */
             fprintf(j->out, "\\u%04x", c);
         else
             fputc(c, j->out);

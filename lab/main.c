@@ -18,7 +18,7 @@
 
 #include "bench/bench.h"
 #include "tools/fishplate/bench.h"
-#include "tools/fishplate/chart.h"
+#include "lab/chart.h"
 #include "tools/fishplate/command.h"
 
 /* Draws the curves of `rails` and `bcast`. */

@@ -8,7 +8,7 @@
 
 #include "lab/ib/ib.h"
 
-#include "tools/fishplate/chart.h"
+#include "lab/chart.h"
 #include "lab/logp/barrier_model.h"
 
 /* One barrier algorithm with its parameters, in the syntax of FISHPLATE_COLL without the prefix

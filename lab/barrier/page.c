@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/fishplate/html.h"
+#include "lab/html.h"
 #include "barrier.h"
 
 static void page_print_cell(FILE *out, double value, int digits)

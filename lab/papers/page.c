@@ -5,7 +5,7 @@
 #include <mpi.h>
 #include <string.h>
 
-#include "tools/fishplate/html.h"
+#include "lab/html.h"
 #include "papers.h"
 
 static const char style[] =

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "bench/bench.h"
-#include "tools/fishplate/html.h"
+#include "lab/html.h"
 #include "papers.h"
 #include "cli/number.h"
 

@@ -13,7 +13,7 @@
 #include "lab/sim/multicast.h"
 #include "lab/sim/multicast_model.h"
 
-#include "tools/fishplate/chart.h"
+#include "lab/chart.h"
 #include "tools/fishplate/command.h"
 #include "cli/json.h"
 #include "multicast.h"

@@ -8,7 +8,7 @@
 #include "cli/progress.h"
 #include "lab/sim/stream.h"
 #include "lab/sim/traffic.h"
-#include "tools/fishplate/chart.h"
+#include "lab/chart.h"
 
 enum { STUDY_FIGURES = 32 };
 

@@ -11,7 +11,7 @@
 
 #include "links.h"
 
-struct report;
+struct text_table;
 
 enum { PROF_TEXT_LONG = 64 };
 
@@ -172,7 +172,7 @@ void prof_describe_missing_data(const struct prof_job *job, char *out, size_t si
 const char *prof_format_date(const struct prof_job *job, char out[PROF_TEXT_LONG]);
 
 extern const char *const prof_kind_words[PROF_KINDS]; /* in records and JSON */
-extern const char *const prof_kind_names[PROF_KINDS]; /* in text and HTML reports */
+extern const char *const prof_kind_names[PROF_KINDS]; /* in text reports */
 extern const char *const prof_class_names[4];
 
 /* Adds the records of a file to the list of jobs. False, after a message, if the file cannot be read. */
@@ -185,7 +185,7 @@ bool prof_link_read(const struct prof_job *job, int rank, const char *rest, stru
 void prof_links_sum_up(struct prof_job *job);
 void prof_links_sentence(const struct prof_job *job, char *out, size_t size); /* "": no link is slow */
 double prof_links_cost(const struct prof_job *job);                           /* mean seconds per rank */
-void prof_report_links(const struct prof_job *job, struct report *r);
+void prof_report_links(const struct prof_job *job, struct text_table *r);
 void prof_json_links(struct json *j, const struct prof_job *job);
 
 /* Call sites and processors (prof_sites.c). */
@@ -194,7 +194,7 @@ bool prof_processors_read(struct prof_job *job, const char *host, const char *re
 void prof_sites_sum_up(struct prof_job *job);
 /* Formats " (most at solver.c:210)"; "" if nothing is known. */
 const char *prof_find_function_site(const struct prof_job *job, const struct prof_function *f, char out[192]);
-void prof_report_sites(const struct prof_job *job, struct report *r);
+void prof_report_sites(const struct prof_job *job, struct text_table *r);
 void prof_json_sites(struct json *j, const struct prof_job *job);
 
 void prof_jobs_free(struct prof_job *jobs);
@@ -208,9 +208,8 @@ enum { PROF_TEXT = 32 };
 const char *prof_format_bytes(double bytes, char out[PROF_TEXT]);
 const char *prof_format_seconds(double seconds, char out[PROF_TEXT]);
 
-/* Writes the tables of the text and the HTML report (prof_tables.c). prof_chart_sizes is for HTML only. */
-void prof_write_tables(const struct prof_job *job, bool all, struct report *r);
-void prof_chart_sizes(const struct prof_job *job, FILE *out);
+/* Writes the tables of the text report (prof_tables.c). */
+void prof_write_tables(const struct prof_job *job, bool all, struct text_table *r);
 
 void prof_write_text(const struct prof_job *job, bool all, FILE *out);
 void prof_write_json(const struct prof_job *job, FILE *out);

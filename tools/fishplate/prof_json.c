@@ -1,8 +1,13 @@
-/* prof_json.c: writes the report as JSON. Times are in seconds, shares in percent.
+/* prof_json.c: writes the report as JSON, and as a web page that renders the JSON. Times are in seconds, shares in percent.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/json.h"
 #include "prof.h"
+#include "web_page.h"
+
+static const char page_script[] =
+#include "prof_page.js.inc"
+    ;
 
 static double json_mean(uint64_t bytes, uint64_t count)
 {
@@ -17,6 +22,7 @@ static void put_functions(struct json *j, const struct prof_job *job)
         json_object(j, NULL);
         json_members(j, "name=%s kind=%s", f->name, prof_kind_words[f->kind]);
         json_bool(j, "nonblocking", f->nonblocking);
+        json_bool(j, "startup", f->startup);
         json_members(j, "calls=%lld min=%g mean=%g max=%g slowest_rank=%d imbalance=%g",
                      (long long)f->all.calls, f->min, f->mean, f->max, f->slowest, prof_imbalance(f));
         json_members(j, "longest_call=%g operations=%lld bytes=%lld mean_size=%g",
@@ -177,4 +183,11 @@ void prof_write_json(const struct prof_job *job, FILE *out)
     prof_json_sites(&j, job);
     put_ranks(&j, job);
     json_end(&j);
+}
+
+void prof_write_html(const struct prof_job *job, FILE *out)
+{
+    web_page_begin(out);
+    prof_write_json(job, out);
+    web_page_end(out, page_script);
 }

@@ -7,7 +7,7 @@
 
 #include "cli/json.h"
 #include "prof.h"
-#include "report.h"
+#include "text_table.h"
 
 enum { FEW_LINKS = 8, JSON_LINKS = 100 };
 
@@ -97,41 +97,38 @@ static size_t links_count_shown(const struct prof_job *job)
     return job->nlinks < n ? job->nlinks : n;
 }
 
-void prof_report_links(const struct prof_job *job, struct report *r)
+void prof_report_links(const struct prof_job *job, struct text_table *r)
 {
-    static const struct report_column columns[] = {
-        {"from", 6},  {"to", 6},         {"hosts", 0},         {"rail", 4}, {"messages", 10}, {"bytes", 10},
-        {"rate", 12}, {"of others", 12}, {"times slower", 13}, {"", -1},    {NULL, 0}};
+    static const struct text_column columns[] = {
+        {"from", 6},  {"to", 6},         {"rail", 4},          {"messages", 10}, {"bytes", 10},
+        {"rate", 12}, {"of others", 12}, {"times slower", 13}, {"", -1},         {NULL, 0}};
     char text[PROF_TEXT];
     if (job->nlinks == 0)
         return;
-    report_section(
-        r, "Slowest links",
+    text_section(
+        r->out, "Slowest links",
         "Messages of 32 KiB and more. Others are links of the same kind, with messages of similar size, "
         "between other nodes; times slower compares the fastest moments of both.");
-    report_table(r, columns);
+    text_table_head(r, columns);
     for (size_t i = 0; i < links_count_shown(job); i++) {
         const struct link_seen *l = &job->links[i];
-        report_cell(r, NULL, "%d", l->from);
-        report_cell(r, NULL, "%d", l->to);
-        report_cell(r, NULL, "%s to %s", job->ranks[l->from].host, job->ranks[l->to].host);
-        report_cell(r, NULL, "%d", l->rail);
-        report_cell(r, NULL, "%" PRIu64, l->messages);
-        report_cell(r, NULL, "%s", prof_format_bytes((double)l->bytes, text));
-        report_cell(r, NULL, "%s/s", prof_format_bytes(l->rate, text));
-        report_cell(r, NULL, l->others > 0 ? "%s/s" : "-", prof_format_bytes(l->others, text));
+        text_cell(r, "%d", l->from);
+        text_cell(r, "%d", l->to);
+        text_cell(r, "%d", l->rail);
+        text_cell(r, "%" PRIu64, l->messages);
+        text_cell(r, "%s", prof_format_bytes((double)l->bytes, text));
+        text_cell(r, "%s/s", prof_format_bytes(l->rate, text));
+        text_cell(r, l->others > 0 ? "%s/s" : "-", prof_format_bytes(l->others, text));
         if (l->times >= 1) /* no factor for links that are faster than the others */
-            report_cell(r, NULL, "%.1f", l->times);
+            text_cell(r, "%.1f", l->times);
         else
-            report_cell(r, NULL, "-");
-        report_cell(r, l->slow ? "slow" : NULL, "%s%s", l->how, l->slow ? ": slow" : "");
+            text_cell(r, "-");
+        text_cell(r, "%s%s", l->how, l->slow ? ": slow" : "");
     }
-    report_table_end(r);
     if (job->slow_links == 0)
-        report_line(r, "No link is much slower than others of its kind.");
+        fprintf(r->out, "  No link is much slower than others of its kind.\n");
     else if (slow_host(job))
-        report_line(r, "All %zu slow links lead to or from host %s.", job->slow_links, slow_host(job));
-    report_section_end(r);
+        fprintf(r->out, "  All %zu slow links lead to or from host %s.\n", job->slow_links, slow_host(job));
 }
 
 void prof_json_links(struct json *j, const struct prof_job *job)

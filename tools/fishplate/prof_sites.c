@@ -7,7 +7,7 @@
 
 #include "cli/json.h"
 #include "prof.h"
-#include "report.h"
+#include "text_table.h"
 
 enum { SITES_MAX = 1 << 14, MACHINES_MAX = 1 << 16 };
 
@@ -116,25 +116,23 @@ static const char *site_function(const struct prof_job *job, const struct prof_s
     return "?";
 }
 
-void prof_report_sites(const struct prof_job *job, struct report *r)
+void prof_report_sites(const struct prof_job *job, struct text_table *r)
 {
-    static const struct report_column columns[] = {
+    static const struct text_column columns[] = {
         {"line", -43}, {"function", -24}, {"calls", 7}, {"time of a rank", 14}, {NULL, 0}};
     char time[PROF_TEXT];
     if (job->nsites == 0 || !job->sites[0].text[0])
         return;
-    report_section(r, "Lines that cost most",
-                   "Lines of the program that call MPI; the time is that of a rank.");
-    report_table(r, columns);
+    text_section(r->out, "Lines that cost most",
+                 "Lines of the program that call MPI; the time is that of a rank.");
+    text_table_head(r, columns);
     for (size_t i = 0; i < job->nsites && job->sites[i].text[0]; i++) {
         const struct prof_site *s = &job->sites[i];
-        report_cell(r, NULL, "%s", s->text);
-        report_cell(r, NULL, "%s", site_function(job, s));
-        report_cell(r, NULL, "%" PRIu64, s->calls);
-        report_cell(r, NULL, "%s", prof_format_seconds((double)s->ns * 1e-9 / job->nrecords, time));
+        text_cell(r, "%s", s->text);
+        text_cell(r, "%s", site_function(job, s));
+        text_cell(r, "%" PRIu64, s->calls);
+        text_cell(r, "%s", prof_format_seconds((double)s->ns * 1e-9 / job->nrecords, time));
     }
-    report_table_end(r);
-    report_section_end(r);
 }
 
 void prof_json_sites(struct json *j, const struct prof_job *job)

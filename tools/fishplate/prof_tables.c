@@ -1,10 +1,10 @@
-/* prof_tables.c: writes the tables of the report, for text and HTML alike.
+/* prof_tables.c: writes the tables of the text report.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
 #include "prof.h"
-#include "report.h"
+#include "text_table.h"
 
 enum { FEW_FUNCTIONS = 20 };
 
@@ -13,36 +13,30 @@ static double stat_seconds(const struct prof_stat *s)
     return (double)s->ns * 1e-9;
 }
 
-static void cell_seconds(struct report *r, double seconds)
+static void cell_seconds(struct text_table *r, double seconds)
 {
     char text[PROF_TEXT];
-    report_cell(r, NULL, "%s", prof_format_seconds(seconds, text));
+    text_cell(r, "%s", prof_format_seconds(seconds, text));
 }
 
-static void cell_bytes(struct report *r, double bytes, uint64_t count)
+static void cell_bytes(struct text_table *r, double bytes, uint64_t count)
 {
     char text[PROF_TEXT];
-    report_cell(r, NULL, "%s", prof_format_bytes(count ? bytes / (double)count : 0, text));
+    text_cell(r, "%s", prof_format_bytes(count ? bytes / (double)count : 0, text));
 }
 
-static void cell_name(struct report *r, const struct prof_function *f)
+static void cell_name(struct text_table *r, const struct prof_function *f)
 {
-    report_cell(r, NULL, "%s", f->name);
-    report_cell(r, NULL, "%" PRIu64, f->all.calls);
+    text_cell(r, "%s", f->name);
+    text_cell(r, "%" PRIu64, f->all.calls);
 }
 
-/* Writes a share; HTML adds a bar in the colour of the function's kind. */
-static void cell_share(struct report *r, const struct prof_function *f, double share)
+static void cell_share(struct text_table *r, const struct prof_function *f, double share)
 {
     if (f->startup)
-        report_cell(r, NULL, "-");
-    else if (r->html)
-        report_cell_html(r,
-                         "<span class=\"bar\"><i class=\"b%d\" style=\"width:%.1f%%\"></i></span><span "
-                         "class=\"num\">%.1f %%</span>",
-                         (int)f->kind, share > 100 ? 100 : share, share);
+        text_cell(r, "-");
     else
-        report_cell(r, NULL, "%.1f %%", share);
+        text_cell(r, "%.1f %%", share);
 }
 
 static bool is_split(const struct prof_function *f)
@@ -66,46 +60,40 @@ static bool accept_any_function(const struct prof_function *f)
     return true;
 }
 
-static void row_collective(struct report *r, const struct prof_job *job, const struct prof_function *f)
+static void row_collective(struct text_table *r, const struct prof_job *job, const struct prof_function *f)
 {
-    const double share = prof_compute_percent(f->waiting, f->waiting + f->moving);
     (void)job;
     cell_name(r, f);
-    report_cell_html(r,
-                     "<span class=\"bar two\"><i class=\"b1\" style=\"width:%.1f%%\"></i><i class=\"b2\" "
-                     "style=\"width:%.1f%%\"></i></span>",
-                     share, 100 - share);
     cell_seconds(r, f->waiting);
     cell_seconds(r, f->moving);
     if (f->waiting > 0)
-        report_cell(r, NULL, "%d (%.0f %%)", f->late, 100 * f->late_share);
+        text_cell(r, "%d (%.0f %%)", f->late, 100 * f->late_share);
     else
-        report_cell(r, NULL, "-");
+        text_cell(r, "-");
 }
 
-static void row_function(struct report *r, const struct prof_job *job, const struct prof_function *f)
+static void row_function(struct text_table *r, const struct prof_job *job, const struct prof_function *f)
 {
     cell_name(r, f);
     cell_share(r, f, prof_compute_percent(stat_seconds(&f->all), job->mpi));
     cell_seconds(r, f->min);
     cell_seconds(r, f->mean);
     cell_seconds(r, f->max);
-    report_cell(r, NULL, "%d", f->slowest);
-    report_cell(r, NULL, "%.0f %%", 100 * prof_imbalance(f));
+    text_cell(r, "%.0f %%", 100 * prof_imbalance(f));
     cell_seconds(r, (double)f->all.ns_max * 1e-9);
 }
 
-static void row_nonblocking(struct report *r, const struct prof_job *job, const struct prof_function *f)
+static void row_nonblocking(struct text_table *r, const struct prof_job *job, const struct prof_function *f)
 {
     (void)job;
     cell_name(r, f);
     cell_bytes(r, (double)f->all.bytes, f->all.sized);
 }
 
-static void row_waiting(struct report *r, const struct prof_job *job, const struct prof_function *f)
+static void row_waiting(struct text_table *r, const struct prof_job *job, const struct prof_function *f)
 {
     cell_name(r, f);
-    report_cell(r, NULL, "%.1f %%", prof_compute_percent(stat_seconds(&f->all), job->mpi));
+    text_cell(r, "%.1f %%", prof_compute_percent(stat_seconds(&f->all), job->mpi));
     cell_seconds(r, f->mean);
     cell_seconds(r, stat_seconds(&f->all) / (double)f->all.calls);
     cell_seconds(r, (double)f->all.ns_max * 1e-9);
@@ -115,8 +103,8 @@ static void row_waiting(struct report *r, const struct prof_job *job, const stru
 struct function_table {
     const char *title, *about;
     bool (*belongs)(const struct prof_function *f);
-    void (*row)(struct report *r, const struct prof_job *job, const struct prof_function *f);
-    struct report_column columns[12];
+    void (*row)(struct text_table *r, const struct prof_job *job, const struct prof_function *f);
+    struct text_column columns[12];
 };
 
 static const struct function_table collective_table = {
@@ -125,13 +113,7 @@ static const struct function_table collective_table = {
     "the call.",
     is_split,
     row_collective,
-    {{"function", -28},
-     {"calls", 12},
-     {"", 0},
-     {"waiting", 12},
-     {"moving", 12},
-     {"waited for rank", 18},
-     {NULL, 0}}};
+    {{"function", -28}, {"calls", 12}, {"waiting", 12}, {"moving", 12}, {"waited for rank", 18}, {NULL, 0}}};
 static const struct function_table all_table = {
     "Functions",
     "Calls of all ranks; time of a rank. Imbalance is max / mean - 1.",
@@ -143,7 +125,6 @@ static const struct function_table all_table = {
      {"min", 10},
      {"mean", 10},
      {"max", 10},
-     {"slowest rank", 0},
      {"imbalance", 10},
      {"longest call", 12},
      {NULL, 0}}};
@@ -166,7 +147,7 @@ static const struct function_table waiting_table = {
      {"longest", 12},
      {NULL, 0}}};
 
-static void write_functions(struct report *r, const struct prof_job *job, const struct function_table *t,
+static void write_functions(struct text_table *r, const struct prof_job *job, const struct function_table *t,
                             size_t limit)
 {
     size_t n = 0, shown = 0;
@@ -174,92 +155,85 @@ static void write_functions(struct report *r, const struct prof_job *job, const 
         n += t->belongs(&job->functions[i]);
     if (n == 0)
         return;
-    report_section(r, t->title, t->about);
-    report_table(r, t->columns);
+    text_section(r->out, t->title, t->about);
+    text_table_head(r, t->columns);
     for (size_t i = 0; i < job->nfunctions && shown < limit; i++)
         if (t->belongs(&job->functions[i])) {
             t->row(r, job, &job->functions[i]);
             shown++;
         }
-    report_table_end(r);
     if (shown < n)
-        report_line(r, "and %zu more that took less time; --all shows them", n - shown);
-    report_section_end(r);
+        fprintf(r->out, "  and %zu more that took less time; --all shows them\n", n - shown);
 }
 
-static void write_class_row(struct report *r, const char *name, const struct prof_classes *c)
+static void write_class_row(struct text_table *r, const char *name, const struct prof_classes *c)
 {
-    report_cell(r, NULL, "%s", name);
+    text_cell(r, "%s", name);
     for (int i = 0; i < 4; i++)
-        report_cell(r, NULL, "%" PRIu64, c->count[i]);
-    report_cell(r, NULL, "%" PRIu64, c->all);
+        text_cell(r, "%" PRIu64, c->count[i]);
+    text_cell(r, "%" PRIu64, c->all);
     cell_bytes(r, (double)c->bytes, 1);
     cell_bytes(r, (double)c->bytes, c->all);
 }
 
-static void write_sizes(struct report *r, const struct prof_job *job)
+static void write_sizes(struct text_table *r, const struct prof_job *job)
 {
-    const struct report_column columns[] = {{"", -16},
-                                            {prof_class_names[0], 12},
-                                            {prof_class_names[1], 12},
-                                            {prof_class_names[2], 16},
-                                            {prof_class_names[3], 12},
-                                            {"all", 12},
-                                            {"bytes", 12},
-                                            {"mean", 12},
-                                            {NULL, 0}};
+    const struct text_column columns[] = {{"", -16},
+                                          {prof_class_names[0], 12},
+                                          {prof_class_names[1], 12},
+                                          {prof_class_names[2], 16},
+                                          {prof_class_names[3], 12},
+                                          {"all", 12},
+                                          {"bytes", 12},
+                                          {"mean", 12},
+                                          {NULL, 0}};
     const struct prof_classes *p = &job->p2p_classes, *c = &job->coll_classes;
-    report_section(
-        r, "Message sizes",
+    text_section(
+        r->out, "Message sizes",
         "A message counts at its sender, a collective call at each rank with the bytes of its send buffer, "
         "or of its receive buffer if it sends none.");
-    report_table(r, columns);
+    text_table_head(r, columns);
     write_class_row(r, "point to point", p);
     write_class_row(r, "collective", c);
-    report_table_end(r);
-    if (r->html)
-        prof_chart_sizes(job, r->out);
     if (c->all)
-        report_line(
-            r,
-            "Collective calls are %.1f %% of both, with %.1f %% of the bytes and %.1f %% of the time in MPI.",
-            prof_compute_percent((double)c->all, (double)(p->all + c->all)),
-            prof_compute_percent((double)c->bytes, (double)(p->bytes + c->bytes)),
-            prof_compute_percent(job->kinds[PROF_COLL], job->mpi));
-    report_section_end(r);
+        fprintf(r->out,
+                "  Collective calls are %.1f %% of both, with %.1f %% of the bytes and %.1f %% of the time "
+                "in MPI.\n",
+                prof_compute_percent((double)c->all, (double)(p->all + c->all)),
+                prof_compute_percent((double)c->bytes, (double)(p->bytes + c->bytes)),
+                prof_compute_percent(job->kinds[PROF_COLL], job->mpi));
 }
 
-static void write_memory(struct report *r, const struct prof_job *job)
+static void write_memory(struct text_table *r, const struct prof_job *job)
 {
     char host[PROF_TEXT], managed[PROF_TEXT], gpu[PROF_TEXT];
     if (!job->memory[1] && !job->memory[2])
         return;
-    report_section(r, "Memory", "Bytes of the buffers that calls sent and received.");
-    report_line(r, "%s of host memory, %s of managed memory, %s of GPU memory.",
-                prof_format_bytes((double)job->memory[0], host),
-                prof_format_bytes((double)job->memory[1], managed),
-                prof_format_bytes((double)job->memory[2], gpu));
-    report_section_end(r);
+    text_section(r->out, "Memory", "Bytes of the buffers that calls sent and received.");
+    fprintf(r->out, "  %s of host memory, %s of managed memory, %s of GPU memory.\n",
+            prof_format_bytes((double)job->memory[0], host),
+            prof_format_bytes((double)job->memory[1], managed),
+            prof_format_bytes((double)job->memory[2], gpu));
 }
 
-static void write_reuse(struct report *r, const struct prof_job *job)
+static void write_reuse(struct text_table *r, const struct prof_job *job)
 {
     const struct prof_reuse *u = &job->reuse;
     if (!u->accesses)
         return;
-    report_section(
-        r, "Buffer reuse",
+    text_section(
+        r->out, "Buffer reuse",
         "A buffer is reused if its address was used before. Networks register a buffer at its first use.");
-    report_line(r, "%.2f %% of %" PRIu64 " accesses; %.2f %% weighted by size.",
-                prof_compute_percent((double)u->reused, (double)u->accesses), u->accesses,
-                prof_compute_percent((double)u->reused_bytes, (double)u->bytes));
+    fprintf(r->out, "  %.2f %% of %" PRIu64 " accesses; %.2f %% weighted by size.\n",
+            prof_compute_percent((double)u->reused, (double)u->accesses), u->accesses,
+            prof_compute_percent((double)u->reused_bytes, (double)u->bytes));
     if (u->dropped)
-        report_line(r, "%" PRIu64 " addresses found no room to be remembered: the true rate may be higher.",
-                    u->dropped);
-    report_section_end(r);
+        fprintf(r->out,
+                "  %" PRIu64 " addresses found no room to be remembered: the true rate may be higher.\n",
+                u->dropped);
 }
 
-void prof_write_tables(const struct prof_job *job, bool all, struct report *r)
+void prof_write_tables(const struct prof_job *job, bool all, struct text_table *r)
 {
     write_functions(r, job, &collective_table, SIZE_MAX);
     write_functions(r, job, &all_table, all ? SIZE_MAX : FEW_FUNCTIONS);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "prof.h"
-#include "report.h"
+#include "text_table.h"
 
 enum { MATRIX_MAX = 16, FEW_PAIRS = 20 };
 
@@ -167,7 +167,7 @@ static void write_carried(const struct prof_job *job, FILE *out)
 
 void prof_write_text(const struct prof_job *job, bool all, FILE *out)
 {
-    struct report r = {.out = out};
+    struct text_table r = {.out = out};
     write_head(job, out);
     write_run(job, out);
     write_verdict(job, out);

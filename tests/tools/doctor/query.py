@@ -9,6 +9,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -86,8 +87,11 @@ def drawing(job):
     """The page is well-formed, and shows two nodes that wait for each other."""
     with tempfile.NamedTemporaryFile(suffix=".html") as page:
         tool("why", "--html", page.name, str(job.pid))
-        text = page.read().decode()
-    page = xml.dom.minidom.parseString(text.replace("<!DOCTYPE html>", ""))
+        if not shutil.which("node"):
+            return
+        renderer = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "render_page.js")
+        text = subprocess.run(["node", renderer, page.name], capture_output=True, text=True, check=True).stdout
+    page = xml.dom.minidom.parseString(text)
     nodes = [n for n in page.getElementsByTagName("rect") if n.getAttribute("class") == "stuck"]
     edges = [e for e in page.getElementsByTagName("path") if "bad" in e.getAttribute("class")]
     if len(nodes) != 2 or len(edges) != 2:

@@ -33,7 +33,7 @@ static const char after[] =
     "Exit status: 0 nothing is wrong, 1 there is a warning, 2 the hosts could not be checked.\n";
 
 struct check_options {
-    const char *svg, *report, *hosts, *hostfile;
+    const char *html, *report, *hosts, *hostfile;
     const char *names; /* in the job: names of the hosts as the user wrote them */
     bool json;
 };
@@ -100,9 +100,9 @@ static int start_job(const struct check_options *q, int nmore, char **more)
         argv[n++] = "--names";
         argv[n++] = (char *)q->hosts;
     }
-    if (q->svg) {
-        argv[n++] = "--svg";
-        argv[n++] = (char *)q->svg;
+    if (q->html) {
+        argv[n++] = "--html";
+        argv[n++] = (char *)q->html;
     }
     if (q->report) {
         argv[n++] = "--report";
@@ -132,7 +132,8 @@ static int run_job(const struct check_options *q)
         fflush(stdout);
         for (int i = 0; i < f.n; i++)
             status |= f.v[i].severity == CHECK_WARNING;
-        if (q->svg && !command_write_file("fishplate check", q->svg, check_svg, &s))
+        if (q->html &&
+            !command_write_file("fishplate check", q->html, check_write_html, &(struct check_report){&s, &f}))
             status = 2;
         if (q->report && check_write_report(q->report, &s) != 0)
             status = 2;
@@ -146,7 +147,8 @@ static int run_job(const struct check_options *q)
 static const struct cli_option options[] = {
     CLI_TEXT_LINE("--hostfile", "FILE", struct check_options, hostfile,
                   "read the hosts from a file, as mpiexec -hostfile does"),
-    CLI_TEXT_LINE("--svg", "FILE", struct check_options, svg, "write the matrix of bandwidths as a picture"),
+    CLI_TEXT_LINE("--html", "FILE", struct check_options, html,
+                  "also as one HTML page with the matrix of bandwidths as a picture"),
     CLI_TEXT_LINE("--report", "FILE", struct check_options, report,
                   "write a page for the developers: adapters, firmware, settings, figures by message size; "
                   "hosts are numbered, "

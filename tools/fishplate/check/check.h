@@ -79,13 +79,18 @@ double survey_get_host_median(const struct survey *s, const double *figures, int
 /* Sets the host names from a comma-separated list, one per rank; slot counts after a colon are ignored. */
 void survey_label(struct survey *s, const char *names);
 
-/* Printing (print.c, heat.c). check_print_memory_limits prints locked memory, /dev/shm and CMA in one phrase. */
+/* Printing (print.c). check_print_memory_limits prints locked memory, /dev/shm and CMA in one phrase. */
 void check_print_memory_limits(FILE *out, const struct facts *h);
 void check_text(FILE *out, const struct survey *s, const struct findings *f);
 void check_print_figures(FILE *out, const struct survey *s);
 void check_print_findings(FILE *out, const struct survey *s, const struct findings *f);
 void check_print_json(FILE *out, const struct survey *s, const struct findings *f);
-void check_svg(FILE *out, const void *survey); /* callback of command_write_file */
+
+struct check_report {
+    const struct survey *survey;
+    const struct findings *findings;
+};
+void check_write_html(FILE *out, const void *report); /* callback of command_write_file */
 
 /* Writes the page for developers (developer_report.c). Returns 0, or 2 after a message. */
 int check_write_report(const char *path, const struct survey *s);

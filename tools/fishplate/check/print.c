@@ -1,11 +1,16 @@
-/* print.c: prints the survey and its findings as text and as JSON.
+/* print.c: prints the survey and its findings as text, as JSON, and as a web page that renders the JSON.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <arpa/inet.h>
 #include <string.h>
 
+#include "../web_page.h"
 #include "cli/json.h"
 #include "check.h"
+
+static const char page_script[] =
+#include "check_page.js.inc"
+    ;
 
 enum {
     MATRIX_MAX = 12, /* largest number of hosts for which the whole matrix is printed */
@@ -197,4 +202,12 @@ void check_print_json(FILE *out, const struct survey *s, const struct findings *
     json_end(&j);
     json_end(&j);
     fputc('\n', out);
+}
+
+void check_write_html(FILE *out, const void *report)
+{
+    const struct check_report *r = report;
+    web_page_begin(out);
+    check_print_json(out, r->survey, r->findings);
+    web_page_end(out, page_script);
 }

@@ -1,12 +1,17 @@
-/* diagnosis_json.c: prints the diagnosis as JSON.
+/* diagnosis_json.c: prints the diagnosis as JSON, and as a web page that renders the JSON.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <stdlib.h>
 
+#include "../web_page.h"
 #include "cli/json.h"
 #include "base/util.h"
 #include "why.h"
+
+static const char page_script[] =
+#include "why_page.js.inc"
+    ;
 
 static const char *const kinds[] = {"receive", "send", "probe", "collective", "creation",
                                     "room",    "lock", "named", "other"};
@@ -91,9 +96,18 @@ static void write_finding(struct json *j, const struct diagnosis *a, const struc
     json_end(j);
 }
 
+static void write_collective(struct json *j, const struct why_meeting *m)
+{
+    json_object(j, NULL);
+    json_string(j, "communicator", m->group->label);
+    write_ranks(j, "waiting", m->waiting, m->nwaiting);
+    write_ranks(j, "missing", m->missing, m->nmissing);
+    json_end(j);
+}
+
 void diagnosis_json(FILE *out, const struct diagnosis *a)
 {
-    struct json j = {.out = out};
+    struct json j = {.out = out, .flat = 3};
     json_object(&j, NULL);
     json_members(&j, "job=%s size=%d", a->snapshot->job, a->why.n);
     json_bool(&j, "hangs", diagnosis_hangs(a));
@@ -101,10 +115,21 @@ void diagnosis_json(FILE *out, const struct diagnosis *a)
     for (size_t i = 0; i < a->why.nfindings; i++)
         write_finding(&j, a, &a->why.findings[i]);
     json_end(&j);
+    json_array(&j, "collectives");
+    for (size_t i = 0; i < a->why.nmeetings; i++)
+        write_collective(&j, &a->why.meetings[i]);
+    json_end(&j);
     json_array(&j, "ranks");
     for (uint32_t r = 0; r < a->why.n; r++)
         write_rank(&j, a, r);
     json_end(&j);
     json_end(&j);
     fputc('\n', out);
+}
+
+void diagnosis_html(FILE *out, const void *diagnosis)
+{
+    web_page_begin(out);
+    diagnosis_json(out, diagnosis);
+    web_page_end(out, page_script);
 }

@@ -1,8 +1,8 @@
 /* html.h: writes HTML that is also well-formed XML.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_TOOLS_HTML_H
-#define FP_TOOLS_HTML_H
+#ifndef FP_LAB_HTML_H
+#define FP_LAB_HTML_H
 
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
 /* chart.h: a line chart, written as a table, as JSON or as a self-contained SVG.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_TOOLS_CHART_H
-#define FP_TOOLS_CHART_H
+#ifndef FP_LAB_CHART_H
+#define FP_LAB_CHART_H
 
 #include <stdbool.h>
 #include <stdio.h>
