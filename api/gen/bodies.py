@@ -21,7 +21,8 @@ PLACES = {"": "AT_POINTER", "at": "AT_OFFSET", "shared": "AT_SHARED", "ordered":
 # (pattern of the function's name, call): the function returns the result of the call. (pattern, struct, call, result):
 # the call makes an object in `made`, and the function returns the result. {1} is the first group of the pattern, {1u} in
 # capitals, {0} the name; {handle} the function that gives the handle of the first parameter. $name is a parameter, $0 the
-# first one, $* all that the call does not name; the last one of a function that makes an object is its output.
+# first one, $* all that the call does not name; the last one of a function that makes an object is its output. A template
+# that ends with a semicolon is a statement, after which the function succeeds.
 FORWARDS = [(re.compile(row[0]), *row[1:]) for row in (
     ("(Comm|Type|Win)_create_keyval",
      "attr_keyval_create(the_proc, ATTR_{1u}, (void (*)(void))$0, (void (*)(void))$1, $extra_state, $2)"),
@@ -48,6 +49,92 @@ FORWARDS = [(re.compile(row[0]), *row[1:]) for row in (
     ("Comm_(create|create_group|split|split_type)", "comm", "comm_{1}($*, &made)", "comm_return_handle(rc, made, $*)"),
     ("Comm_(dup)_with_info", "comm", "comm_{1}($*, &made)", "comm_return_handle(rc, made, $*)"),
     ("(Cart|Graph)_create", "comm", "{1l}_create($*, &made)", "comm_return_handle(rc, made, $*)"),
+    ("(Comm|Group)_(size|rank)", "*${2} = $0->{2};"),
+    ("Comm_group", "*$group = group_handle(group_retain($comm->group));"),
+    ("(?:Win|File)_get_group", "*$group = group_handle(group_retain($0->comm->group));"),
+    ("Comm_test_inter", "*$flag = $comm->remote != NULL;"),
+    ("Comm_get_parent", "*$parent = the_proc->parent ? comm_handle(the_proc->parent) : MPI_COMM_NULL;"),
+    ("Comm_(i?dup)", "impl_Comm_{1}_with_info($comm, NULL, $*)"),
+    ("Comm_is_revoked", "net_progress($comm->proc->net); *$flag = comm_is_revoked($comm);"),
+    ("Comm_agree", "ft_agree($*)"),
+    ("Comm_get_failed", "group_return_failed($comm, false, $*)"),
+    ("Comm_failure_get_acked", "group_return_failed($comm, true, $*)"),
+    ("Comm_set_info", "hints_apply(&$comm->info, $info)"),
+    ("Comm_get_info", "info", "hints_build_used($comm->info, &made)", "info_return_handle(rc, made, $*)"),
+    ("Win_set_info", "win_hints_apply($*)"),
+    ("Win_get_info", "info", "win_hints_used($win, &made)", "info_return_handle(rc, made, $*)"),
+    ("File_get_info", "info", "io_hints_used(&$fh->hints, $fh->name, $fh->naggregators, &made)",
+     "info_return_handle(rc, made, $*)"),
+    ("Session_get_info", "info", "info_copy($session->info, &made)", "info_return_handle(rc, made, $*)"),
+    ("Info_(create|create_env)", "info", "info_{1}($*, &made)", "info_return_handle(rc, made, $*)"),
+    ("Info_dup", "info", "info_copy($info, &made)", "info_return_handle(rc, made, $*)"),
+    ("Info_get_nkeys", "*$nkeys = $info->count;"),
+    ("(Comm|Type|Win)_set_name", "object_name_set($0->name, $1)"),
+    ("(Comm|Win)_get_name", 'object_name_get($0 ? $0->name : "MPI_{1u}_NULL", $*)'),
+    ("Type_get_name", 'object_name_get($0 ? $0->name : "MPI_DATATYPE_NULL", $*)'),
+    ("(Comm|Type)_get_attr", "attr_return_value(ATTR_{1u}, $0->attrs, $*)"),
+    ("Status_(?:get_)(source|tag|error)", "*${1} = $status->MPI_{1u};"),
+    ("Status_set_(source|tag|error)", "$status->MPI_{1u} = ${1};"),
+    ("Status_set_cancelled", "status_set_cancelled($status, $flag != 0);"),
+    ("Status_(c2f|f2c|c2f08|f082c|f2f08|f082f)", "memcpy($1, $0, sizeof(MPI_Status));"),
+    ("Test_cancelled", "*$flag = status_cancelled($status);"),
+    ("Get_(count|elements)", "dt_get_{1}($datatype, status_bytes($status), $count);"),
+    ("Type_size", "*$size = $datatype->size;"),
+    ("Type_get_(|true_)extent", "*$1 = $0->{1}lb; *$2 = $0->{1}extent;"),
+    ("Type_(match_size)", "dtype", "dtype_{1}($*, &made)", "type_return_handle(rc, made, $*)"),
+    ("Group_compare", "group_compare($*)"),
+    ("Group_translate_ranks", "$n > 0 ? group_translate($group1, $n, $ranks1, $group2, $ranks2) : MPI_SUCCESS"),
+    ("Get_version", "*$version = MPI_VERSION; *$subversion = MPI_SUBVERSION;"),
+    ("Abi_get_version", "*$abi_major = MPI_ABI_VERSION; *$abi_minor = MPI_ABI_SUBVERSION;"),
+    ("Get_address", "*$address = (MPI_Aint)$location;"),
+    ("Query_cuda_support", "!gpu_is_off()"),
+    ("Initialized", "*$flag = api_world_state() != WORLD_NOT_YET;"),
+    ("Finalized", "*$flag = api_world_state() == WORLD_DONE;"),
+    ("Query_thread", "*$provided = the_proc->thread_level;"),
+    ("Is_thread_main", "*$flag = pthread_equal(pthread_self(), the_proc->main_thread) != 0;"),
+    ("Error_class", "error_class_of($*)"),
+    ("Open_port", "port_open(the_proc, PORT_NETWORK, $port_name)"),
+    ("Close_port", "port_close(the_proc, $*)"),
+    ("Session_get_num_psets", "*$npset_names = PSET_COUNT;"),
+    ("Topo_test", "*$status = $comm->topology ? $comm->topology->kind : MPI_UNDEFINED;"),
+    ("Op_create", "op", "op_new($user_fn, NULL, $commute != 0, &made)", "op_return_handle(rc, made, $*)"),
+    ("Op_create_c", "op", "op_new(NULL, $user_fn, $commute != 0, &made)", "op_return_handle(rc, made, $*)"),
+    ("Op_commutative", "*$commute = $op->commutative;"),
+    ("R(put|get)", "rma_operate(RMA_IS_{1u}, $*, NULL, $win, $request)"),
+    ("Accumulate", "rma_operate(RMA_IS_ACCUMULATE, $*, NULL)"),
+    ("Raccumulate", "rma_operate(RMA_IS_ACCUMULATE, $*)"),
+    ("Get_accumulate", "rma_get_accumulate($*, NULL)"),
+    ("Rget_accumulate", "rma_get_accumulate($*)"),
+    ("Win_(flush|flush_all)", "win_{1}($win, $*, false)"),
+    ("Win_flush_local", "win_flush($win, $rank, true)"),
+    ("Win_flush_local_all", "win_flush_all($win, true)"),
+    ("Win_detach", "win_detach($*)"),
+    ("Win_create", "win", "win_make_checked($comm, MPI_WIN_FLAVOR_CREATE, $base, $size, $disp_unit, $info, &made)",
+     "win_return_handle(rc, made, NULL, $*)"),
+    ("Win_allocate", "win", "win_make_checked($comm, MPI_WIN_FLAVOR_ALLOCATE, NULL, $size, $disp_unit, $info, &made)",
+     "win_return_handle(rc, made, $baseptr, $*)"),
+    ("Win_allocate_shared", "win", "win_make_checked($comm, MPI_WIN_FLAVOR_SHARED, NULL, $size, $disp_unit, $info, &made)",
+     "win_return_handle(rc, made, $baseptr, $*)"),
+    ("Win_create_dynamic", "win", "win_make_checked($comm, MPI_WIN_FLAVOR_DYNAMIC, MPI_BOTTOM, 0, 1, $info, &made)",
+     "win_return_handle(rc, made, NULL, $*)"),
+    ("File_open", "file", "file_open($*, &made)", "file_return_handle(rc, made, $*)"),
+    ("File_delete", "file_delete($filename)"),
+    ("File_set_atomicity", "file_set_atomicity($fh, $flag != 0)"),
+    ("File_get_atomicity", "*$flag = $fh->atomic;"),
+    ("File_get_amode", "*$amode = $fh->amode;"),
+    ("File_get_type_extent", "datarep_file_extent($fh->view.rep, $datatype, $extent)"),
+    ("Comm_create_from_group", "comm", "comm_create_from_group(the_proc, $*, &made)", "comm_return_handle(rc, made, $*)"),
+    ("Comm_join", "comm", "meet_join_socket(the_proc, $*, &made)", "comm_return_handle(rc, made, $*)"),
+    ("Dist_graph_create_adjacent", "comm", # a rank knows only its own neighbours, so that reorder has no effect
+     "dist_graph_create_adjacent($comm_old, $indegree, $sources, $sourceweights, $outdegree, $destinations, $destweights, $info, &made)",
+     "comm_return_handle(rc, made, $*)"),
+    ("Dist_graph_create", "comm",
+     "dist_graph_create($comm_old, $n, $sources, $degrees, $destinations, $weights, $info, &made)",
+     "comm_return_handle(rc, made, $*)"),
+    ("T_(cvar|pvar)_get_num", "TOOL_OUT($0, tool_{1}_count());"),
+    ("T_event_get_num", "TOOL_OUT($num_events, EVENT_TYPES);"),
+    ("T_source_get_num", "TOOL_OUT($num_sources, 1);"),
+    ("T_category_changed", "TOOL_OUT($update_number, 0);"),
 )]
 
 FILE_CALL = re.compile(r"File_(i?)(read|write)(?:_(at|shared|ordered))?(_all)?(?:_(begin|end))?")
@@ -117,11 +204,16 @@ def forward_call(f, match, template, params):
     text = re.sub(r"\{(\d)([ul]?)\}", lambda m: forms[m[2]](match[int(m[1])]), text)
     named = {f.params[int(n)].name if n.isdigit() else n for n in re.findall(r"\$(\w+)", text)}
     rest = "".join(", " + argument(f, p) for p in params if p.name not in named)
+    if not rest:
+        text = text.replace("$*, ", "")
     text = text.replace(", $*", rest).replace("$*", rest.removeprefix(", "))
     return re.sub(r"\$(\w+)", lambda m: f.params[int(m[1])].name if m[1].isdigit() else f.param(m[1]).name, text)
 
 
 def forward_body(f, match, templates):
+    if templates[0].endswith(";"):
+        statements = forward_call(f, match, templates[0], f.params).split("; ")
+        return [*(f"    {s.removesuffix(';')};" for s in statements), "    return MPI_SUCCESS;"]
     if len(templates) == 1:
         return [wrap_call(f"    return {forward_call(f, match, templates[0], f.params)};")]
     struct, call, result = templates

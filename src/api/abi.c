@@ -47,13 +47,6 @@ static const struct fact fortran_facts[] = {
     {"mpi_double_complex_supported", "true"},
 };
 
-int impl_Abi_get_version(int *abi_major, int *abi_minor)
-{
-    *abi_major = MPI_ABI_VERSION;
-    *abi_minor = MPI_ABI_SUBVERSION;
-    return MPI_SUCCESS;
-}
-
 static int facts_to_info(const struct fact *facts, size_t count, MPI_Info *out)
 {
     struct info *info;

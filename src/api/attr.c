@@ -4,14 +4,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "api/forward.h"
 #include "impl.h"
 #include "obj/attr.h"
 #include "obj/handle.h"
 #include "rma/win.h"
 
-/* Returns an attribute through the user's pointer to a void pointer, which the prototype calls void *. */
-static int attr_get_value(enum attr_kind kind, struct attr_set *set, int keyval, void *attribute_val,
-                          int *flag)
+int attr_return_value(enum attr_kind kind, struct attr_set *set, int keyval, void *attribute_val, int *flag)
 {
     void *value = NULL;
     bool found = false;
@@ -22,16 +21,6 @@ static int attr_get_value(enum attr_kind kind, struct attr_set *set, int keyval,
     if (found)
         memcpy(attribute_val, &value, sizeof(value));
     return MPI_SUCCESS;
-}
-
-int impl_Comm_get_attr(struct comm *comm, int comm_keyval, void *attribute_val, int *flag)
-{
-    return attr_get_value(ATTR_COMM, comm->attrs, comm_keyval, attribute_val, flag);
-}
-
-int impl_Type_get_attr(struct dtype *datatype, int type_keyval, void *attribute_val, int *flag)
-{
-    return attr_get_value(ATTR_TYPE, datatype->attrs, type_keyval, attribute_val, flag);
 }
 
 /* Returns a window attribute that MPI predefines: for WIN_BASE the address itself, for the others a pointer
@@ -55,7 +44,7 @@ static void *win_predefined_value(struct win *win, int keyval)
 int impl_Win_get_attr(struct win *win, int win_keyval, void *attribute_val, int *flag)
 {
     if (win_keyval < MPI_WIN_BASE || win_keyval > MPI_WIN_MODEL)
-        return attr_get_value(ATTR_WIN, win->attrs, win_keyval, attribute_val, flag);
+        return attr_return_value(ATTR_WIN, win->attrs, win_keyval, attribute_val, flag);
     void *value = win_predefined_value(win, win_keyval);
     *flag = 1;
     memcpy(attribute_val, &value, sizeof(value));

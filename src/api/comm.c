@@ -10,24 +10,6 @@
 #include "obj/hints.h"
 #include "p2p/bsend.h"
 
-int impl_Comm_size(struct comm *comm, int *size)
-{
-    *size = comm->size;
-    return MPI_SUCCESS;
-}
-
-int impl_Comm_rank(struct comm *comm, int *rank)
-{
-    *rank = comm->rank;
-    return MPI_SUCCESS;
-}
-
-int impl_Comm_test_inter(struct comm *comm, int *flag)
-{
-    *flag = comm->remote != NULL;
-    return MPI_SUCCESS;
-}
-
 static int check_is_inter(const struct comm *comm)
 {
     return comm->remote ? MPI_SUCCESS
@@ -40,12 +22,6 @@ int impl_Comm_remote_size(struct comm *comm, int *size)
     if (!rc)
         *size = comm->remote->size;
     return rc;
-}
-
-int impl_Comm_group(struct comm *comm, MPI_Group *group)
-{
-    *group = group_handle(group_retain(comm->group));
-    return MPI_SUCCESS;
 }
 
 int impl_Comm_remote_group(struct comm *comm, MPI_Group *group)
@@ -76,26 +52,6 @@ int impl_Comm_compare(struct comm *comm1, struct comm *comm2, int *result)
         return rc;
     int worse = MAX(local, remote); /* MPI_IDENT < MPI_CONGRUENT < MPI_SIMILAR < MPI_UNEQUAL in the ABI */
     *result = worse == MPI_IDENT ? MPI_CONGRUENT : worse;
-    return MPI_SUCCESS;
-}
-
-int impl_Comm_set_info(struct comm *comm, struct info *info)
-{
-    return hints_apply(&comm->info, info);
-}
-
-int impl_Comm_get_info(struct comm *comm, MPI_Info *info_used)
-{
-    struct info *used;
-    int rc = hints_build_used(comm->info, &used);
-    if (!rc)
-        *info_used = info_handle(used);
-    return rc;
-}
-
-int impl_Comm_get_parent(MPI_Comm *parent)
-{
-    *parent = the_proc->parent ? comm_handle(the_proc->parent) : MPI_COMM_NULL;
     return MPI_SUCCESS;
 }
 

@@ -16,16 +16,6 @@ int comm_return_handle(int rc, struct comm *made, MPI_Comm *newcomm)
     return rc;
 }
 
-int impl_Comm_dup(struct comm *comm, MPI_Comm *newcomm)
-{
-    return impl_Comm_dup_with_info(comm, NULL, newcomm);
-}
-
-int impl_Comm_idup(struct comm *comm, MPI_Comm *newcomm, MPI_Request *request)
-{
-    return impl_Comm_idup_with_info(comm, NULL, newcomm, request);
-}
-
 int impl_Comm_idup_with_info(struct comm *comm, struct info *info, MPI_Comm *newcomm, MPI_Request *request)
 {
     struct creation *c;
@@ -36,14 +26,6 @@ int impl_Comm_idup_with_info(struct comm *comm, struct info *info, MPI_Comm *new
     *newcomm = c->made ? comm_handle(c->made) : MPI_COMM_NULL;
     *request = request_handle(&c->request);
     return MPI_SUCCESS;
-}
-
-int impl_Comm_create_from_group(struct group *group, const char *stringtag, struct info *info,
-                                struct errhandler *errhandler, MPI_Comm *newcomm)
-{
-    struct comm *made = NULL;
-    int rc = comm_create_from_group(the_proc, group, stringtag, info, errhandler, &made);
-    return comm_return_handle(rc, made, newcomm);
 }
 
 int impl_Intercomm_create(struct comm *local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader,

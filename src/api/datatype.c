@@ -8,6 +8,7 @@
 #include "impl.h"
 #include "obj/attr.h"
 #include "obj/handle.h"
+#include "p2p/request.h"
 
 int type_return_handle(int rc, const struct dtype *made, MPI_Datatype *out)
 {
@@ -32,13 +33,6 @@ int impl_Type_create_darray(int size, int rank, int ndims, struct ivec array_of_
                        .order = order};
     int rc = dtype_darray(&d, oldtype, &t);
     return type_return_handle(rc, t, newtype);
-}
-
-int impl_Type_match_size(int typeclass, int size, MPI_Datatype *datatype)
-{
-    struct dtype *t = NULL;
-    int rc = dtype_match_size(typeclass, size, &t);
-    return type_return_handle(rc, t, datatype);
 }
 
 int impl_Type_get_value_index(struct dtype *value_type, struct dtype *index_type, MPI_Datatype *pair_type)
@@ -87,4 +81,13 @@ int impl_Type_free(MPI_Datatype *datatype)
     dtype_release(t);
     *datatype = MPI_DATATYPE_NULL;
     return 0;
+}
+
+int impl_Status_set_elements(MPI_Status *status, struct dtype *datatype, MPI_Count count)
+{
+    MPI_Count bytes;
+    int rc = dt_set_elements(datatype, count, &bytes);
+    if (!rc)
+        status_set_bytes(status, bytes);
+    return rc;
 }

@@ -20,16 +20,6 @@ static int check_text_argument(const char *text, const char *what, size_t most)
                                : err_set(MPI_ERR_ARG, "%s is longer than %zu characters", what, most - 1);
 }
 
-int impl_Open_port(struct info *info, char *port_name)
-{
-    return port_open(the_proc, PORT_NETWORK, port_name);
-}
-
-int impl_Close_port(const char *port_name)
-{
-    return port_close(the_proc, port_name);
-}
-
 int impl_Comm_accept(const char *port_name, struct info *info, int root, struct comm *comm, MPI_Comm *newcomm)
 {
     struct comm *made = NULL;
@@ -45,13 +35,6 @@ int impl_Comm_connect(const char *port_name, struct info *info, int root, struct
     int rc = comm_check_intra(comm);
     rc = rc ? rc : meet_connect(comm, root, port_name, info, &meet_servers, &made);
     return comm_return_handle(rc, made, newcomm);
-}
-
-int impl_Comm_join(int fd, MPI_Comm *intercomm)
-{
-    struct comm *made = NULL;
-    int rc = meet_join_socket(the_proc, fd, &made);
-    return comm_return_handle(rc, made, intercomm);
 }
 
 int impl_Publish_name(const char *service_name, struct info *info, const char *port_name)

@@ -12,13 +12,6 @@
 #include "obj/handle.h"
 #include "obj/info.h"
 
-int impl_Get_version(int *version, int *subversion)
-{
-    *version = MPI_VERSION;
-    *subversion = MPI_SUBVERSION;
-    return MPI_SUCCESS;
-}
-
 int impl_Get_library_version(char *version, int *resultlen)
 {
     *resultlen =
@@ -33,11 +26,6 @@ int impl_Get_processor_name(char *name, int *resultlen)
     if (*resultlen >= MPI_MAX_PROCESSOR_NAME)
         *resultlen = MPI_MAX_PROCESSOR_NAME - 1;
     return MPI_SUCCESS;
-}
-
-int impl_Query_cuda_support(void)
-{
-    return gpu_is_off() ? 0 : 1;
 }
 
 double impl_Wtime(void)
@@ -82,12 +70,6 @@ int impl_Alloc_mem(MPI_Aint size, struct info *info, void *baseptr)
 int impl_Free_mem(void *base)
 {
     free(base);
-    return MPI_SUCCESS;
-}
-
-int impl_Get_address(const void *location, MPI_Aint *address)
-{
-    *address = (MPI_Aint)location;
     return MPI_SUCCESS;
 }
 

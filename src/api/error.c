@@ -8,11 +8,6 @@
 #include "base/err.h"
 #include "impl.h"
 
-int impl_Error_class(int errorcode, int *errorclass)
-{
-    return error_class_of(errorcode, errorclass);
-}
-
 int impl_Error_string(int errorcode, char *string, int *resultlen)
 {
     unsigned count;

@@ -8,6 +8,7 @@
 
 #include "api/check.h"
 #include "api/enter.h"
+#include "api/forward.h"
 #include "base/checked.h"
 #include "impl.h"
 #include "io/agree.h"
@@ -16,11 +17,9 @@
 #include "io/pointer.h"
 #include "obj/handle.h"
 
-int impl_File_open(struct comm *comm, const char *filename, int amode, struct info *info, MPI_File *fh)
+int file_return_handle(int rc, struct file *made, MPI_File *out)
 {
-    struct file *f;
-    const int rc = file_open(comm, filename, amode, info, &f);
-    *fh = rc ? MPI_FILE_NULL : (MPI_File)f;
+    *out = rc ? MPI_FILE_NULL : (MPI_File)made;
     return rc;
 }
 
@@ -36,49 +35,12 @@ int impl_File_close(MPI_File *fh)
     return file_close(f);
 }
 
-int impl_File_delete(const char *filename, struct info *info)
-{
-    return file_delete(filename);
-}
-
 int impl_File_get_size(struct file *fh, MPI_Offset *size)
 {
     int64_t bytes = 0;
     const int rc = file_size(fh, &bytes);
     if (!rc)
         *size = bytes;
-    return rc;
-}
-
-int impl_File_set_atomicity(struct file *fh, int flag)
-{
-    return file_set_atomicity(fh, flag != 0);
-}
-
-int impl_File_get_atomicity(struct file *fh, int *flag)
-{
-    *flag = fh->atomic;
-    return 0;
-}
-
-int impl_File_get_amode(struct file *fh, int *amode)
-{
-    *amode = fh->amode;
-    return 0;
-}
-
-int impl_File_get_group(struct file *fh, MPI_Group *group)
-{
-    *group = group_handle(group_retain(fh->comm->group));
-    return 0;
-}
-
-int impl_File_get_info(struct file *fh, MPI_Info *info_used)
-{
-    struct info *made;
-    const int rc = io_hints_used(&fh->hints, fh->name, fh->naggregators, &made);
-    if (!rc)
-        *info_used = info_handle(made);
     return rc;
 }
 
@@ -100,11 +62,6 @@ int impl_File_get_view(struct file *fh, MPI_Offset *disp, MPI_Datatype *etype, M
     *filetype = return_type_handle(fh->view.filetype);
     strcpy(datarep, fh->view.rep->name);
     return 0;
-}
-
-int impl_File_get_type_extent(struct file *fh, struct dtype *datatype, MPI_Count *extent)
-{
-    return datarep_file_extent(fh->view.rep, datatype, extent);
 }
 
 int impl_File_get_byte_offset(struct file *fh, MPI_Offset offset, MPI_Offset *disp)

@@ -5,6 +5,7 @@
 
 #include <limits.h>
 
+#include "api/forward.h"
 #include "impl.h"
 #include "obj/fault.h"
 #include "obj/handle.h"
@@ -17,13 +18,6 @@ int impl_Comm_revoke(struct comm *comm)
                        "%s cannot be revoked in this job: start it with mpiexec -enable-recovery",
                        comm_label(comm));
     ft_revoke(comm);
-    return MPI_SUCCESS;
-}
-
-int impl_Comm_is_revoked(struct comm *comm, int *flag)
-{
-    net_progress(comm->proc->net);
-    *flag = comm_is_revoked(comm);
     return MPI_SUCCESS;
 }
 
@@ -47,11 +41,6 @@ int impl_Comm_ishrink(struct comm *comm, MPI_Comm *newcomm, MPI_Request *request
     return MPI_SUCCESS;
 }
 
-int impl_Comm_agree(struct comm *comm, int *flag)
-{
-    return ft_agree(comm, flag);
-}
-
 int impl_Comm_iagree(struct comm *comm, int *flag, MPI_Request *request)
 {
     struct request *r;
@@ -65,7 +54,7 @@ int impl_Comm_iagree(struct comm *comm, int *flag, MPI_Request *request)
 
 /* Returns the group of failed processes. Makes progress first, to receive the launcher's notices: a program
  * may poll only this function in a loop. */
-static int failed_group(struct comm *comm, bool acked, MPI_Group *group)
+int group_return_failed(struct comm *comm, bool acked, MPI_Group *group)
 {
     struct group *g;
     net_progress(comm->proc->net);
@@ -76,11 +65,6 @@ static int failed_group(struct comm *comm, bool acked, MPI_Group *group)
     if (!g->size)
         group_release(g);
     return MPI_SUCCESS;
-}
-
-int impl_Comm_get_failed(struct comm *comm, MPI_Group *failedgrp)
-{
-    return failed_group(comm, false, failedgrp);
 }
 
 int impl_Comm_ack_failed(struct comm *comm, int num_to_ack, int *num_acked)
@@ -94,9 +78,4 @@ int impl_Comm_failure_ack(struct comm *comm)
     net_progress(comm->proc->net);
     comm_acknowledge(comm, INT_MAX);
     return MPI_SUCCESS;
-}
-
-int impl_Comm_failure_get_acked(struct comm *comm, MPI_Group *failedgrp)
-{
-    return failed_group(comm, true, failedgrp);
 }

@@ -21,29 +21,6 @@ int group_return_handle(int rc, struct group *made, const struct group *from, MP
     return MPI_SUCCESS;
 }
 
-int impl_Group_size(struct group *group, int *size)
-{
-    *size = group->size;
-    return MPI_SUCCESS;
-}
-
-int impl_Group_rank(struct group *group, int *rank)
-{
-    *rank = group->rank;
-    return MPI_SUCCESS;
-}
-
-int impl_Group_compare(struct group *group1, struct group *group2, int *result)
-{
-    return group_compare(group1, group2, result);
-}
-
-int impl_Group_translate_ranks(struct group *group1, int n, const int ranks1[], struct group *group2,
-                               int ranks2[])
-{
-    return n > 0 ? group_translate(group1, n, ranks1, group2, ranks2) : MPI_SUCCESS;
-}
-
 int impl_Group_from_session_pset(struct session *session, const char *pset_name, MPI_Group *newgroup)
 {
     struct group *made;

@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "api/check.h"
+#include "api/forward.h"
 #include "impl.h"
 #include "obj/handle.h"
+#include "obj/hardware.h"
 #include "obj/info.h"
 
 static int check_key(const char *key)
@@ -22,32 +24,11 @@ static int check_writable(const struct info *info)
     return info->obj.predefined ? err_set(MPI_ERR_INFO, "MPI_INFO_ENV cannot be changed") : MPI_SUCCESS;
 }
 
-static int info_return_handle(int rc, struct info *made, MPI_Info *out)
+int info_return_handle(int rc, struct info *made, MPI_Info *out)
 {
     if (!rc)
         *out = info_handle(made);
     return rc;
-}
-
-int impl_Info_create(MPI_Info *info)
-{
-    struct info *made = NULL;
-    int rc = info_create(&made);
-    return info_return_handle(rc, made, info);
-}
-
-int impl_Info_create_env(int argc, char *argv[], MPI_Info *info)
-{
-    struct info *made = NULL;
-    int rc = info_create_env(argc, argv, &made);
-    return info_return_handle(rc, made, info);
-}
-
-int impl_Info_dup(struct info *info, MPI_Info *newinfo)
-{
-    struct info *made = NULL;
-    int rc = info_copy(info, &made);
-    return info_return_handle(rc, made, newinfo);
 }
 
 int impl_Info_free(MPI_Info *info)
@@ -117,16 +98,29 @@ int impl_Info_get_valuelen(struct info *info, const char *key, int *valuelen, in
     return MPI_SUCCESS;
 }
 
-int impl_Info_get_nkeys(struct info *info, int *nkeys)
-{
-    *nkeys = info->count;
-    return MPI_SUCCESS;
-}
-
 int impl_Info_get_nthkey(struct info *info, int n, char *key)
 {
     if (n < 0 || n >= info->count)
         return err_set(MPI_ERR_ARG, "n is %d; the info object has %d keys", n, info->count);
     strcpy(key, info->pairs[n].key);
+    return MPI_SUCCESS;
+}
+
+/* The kinds of hardware this library knows, and whether this process is bound to one piece of each. */
+int impl_Get_hw_resource_info(MPI_Info *hw_info)
+{
+    int32_t place[HARDWARE_LEVELS];
+    struct info *made;
+    int rc = info_create(&made);
+    if (rc)
+        return rc;
+    hardware_find_places(the_proc->boot, place);
+    for (int level = 0; level < HARDWARE_LEVELS && !rc; level++)
+        rc = info_set(made, hardware_level_name(level), place[level] >= 0 ? "true" : "false");
+    if (rc) {
+        info_release(made);
+        return rc;
+    }
+    *hw_info = info_handle(made);
     return MPI_SUCCESS;
 }

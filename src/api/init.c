@@ -188,18 +188,6 @@ int impl_Finalize(void)
     return rc ? rc : rc_close;
 }
 
-int impl_Initialized(int *flag)
-{
-    *flag = api_world_state() != WORLD_NOT_YET;
-    return MPI_SUCCESS;
-}
-
-int impl_Finalized(int *flag)
-{
-    *flag = api_world_state() == WORLD_DONE;
-    return MPI_SUCCESS;
-}
-
 /* Aborts even with an invalid communicator. */
 int impl_Abort(MPI_Comm handle, int errorcode)
 {
@@ -209,16 +197,4 @@ int impl_Abort(MPI_Comm handle, int errorcode)
     snprintf(reason, sizeof(reason), "MPI_Abort was called on %s with error code %d%s",
              comm ? comm_label(comm) : "no communicator", errorcode, place);
     boot_abort(the_proc->boot, errorcode, reason);
-}
-
-int impl_Query_thread(int *provided)
-{
-    *provided = the_proc->thread_level;
-    return MPI_SUCCESS;
-}
-
-int impl_Is_thread_main(int *flag)
-{
-    *flag = pthread_equal(pthread_self(), the_proc->main_thread) != 0;
-    return MPI_SUCCESS;
 }

@@ -4,23 +4,13 @@
 #include "dt/device_pack.h"
 #include "dt/op.h"
 #include "api/check.h"
+#include "api/forward.h"
 #include "impl.h"
 
-int impl_Op_create(MPI_User_function *user_fn, int commute, MPI_Op *op)
+int op_return_handle(int rc, struct op *made, MPI_Op *out)
 {
-    struct op *made = NULL;
-    int rc = op_new(user_fn, NULL, commute != 0, &made);
     if (!rc)
-        *op = op_handle(made);
-    return rc;
-}
-
-int impl_Op_create_c(MPI_User_function_c *user_fn, int commute, MPI_Op *op)
-{
-    struct op *made = NULL;
-    int rc = op_new(NULL, user_fn, commute != 0, &made);
-    if (!rc)
-        *op = op_handle(made);
+        *out = op_handle(made);
     return rc;
 }
 
@@ -33,12 +23,6 @@ int impl_Op_free(MPI_Op *op)
         return err_set(MPI_ERR_OP, "op is predefined; it cannot be freed");
     op_release(gone);
     *op = MPI_OP_NULL;
-    return 0;
-}
-
-int impl_Op_commutative(struct op *op, int *commute)
-{
-    *commute = op->commutative;
     return 0;
 }
 

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "api/forward.h"
 #include "gpu/gpu.h"
 #include "impl.h"
 #include "obj/handle.h"
@@ -25,9 +26,9 @@ static int rma_run_call(struct rma_call *c, MPI_Request *request)
 }
 
 /* Performs a put or a get or, with an operator, an accumulate. */
-static int rma_operate(enum rma_kind kind, const void *origin, MPI_Count origin_count,
-                       struct dtype *origin_type, int rank, MPI_Aint disp, MPI_Count count,
-                       struct dtype *type, struct op *op, struct win *win, MPI_Request *request)
+int rma_operate(enum rma_kind kind, const void *origin, MPI_Count origin_count, struct dtype *origin_type,
+                int rank, MPI_Aint disp, MPI_Count count, struct dtype *type, struct op *op, struct win *win,
+                MPI_Request *request)
 {
     struct rma_call c = {.kind = kind,
                          .win = win,
@@ -40,14 +41,15 @@ static int rma_operate(enum rma_kind kind, const void *origin, MPI_Count origin_
     return rma_run_call(&c, request);
 }
 
-static int get_accumulate(struct rma_side origin, struct rma_side result, int rank, MPI_Aint disp,
-                          MPI_Count count, struct dtype *type, struct op *op, struct win *win,
-                          MPI_Request *request)
+int rma_get_accumulate(const void *origin, MPI_Count origin_count, struct dtype *origin_type, void *result,
+                       MPI_Count result_count, struct dtype *result_type, int rank, MPI_Aint disp,
+                       MPI_Count count, struct dtype *type, struct op *op, struct win *win,
+                       MPI_Request *request)
 {
     struct rma_call c = {.kind = RMA_IS_GET_ACCUMULATE,
                          .win = win,
-                         .origin = origin,
-                         .result = result,
+                         .origin = SIDE(origin, origin_count, origin_type),
+                         .result = SIDE(result, result_count, result_type),
                          .rank = rank,
                          .disp = disp,
                          .count = count,
@@ -94,14 +96,6 @@ int impl_Put(const void *origin_addr, MPI_Count origin_count, struct dtype *orig
                        target_count, target_datatype, NULL, win, NULL);
 }
 
-int impl_Rput(const void *origin_addr, MPI_Count origin_count, struct dtype *origin_datatype, int target_rank,
-              MPI_Aint target_disp, MPI_Count target_count, struct dtype *target_datatype, struct win *win,
-              MPI_Request *request)
-{
-    return rma_operate(RMA_IS_PUT, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                       target_count, target_datatype, NULL, win, request);
-}
-
 int impl_Get(void *origin_addr, MPI_Count origin_count, struct dtype *origin_datatype, int target_rank,
              MPI_Aint target_disp, MPI_Count target_count, struct dtype *target_datatype, struct win *win)
 {
@@ -111,50 +105,6 @@ int impl_Get(void *origin_addr, MPI_Count origin_count, struct dtype *origin_dat
         return copy_block(origin_addr, at, bytes);
     return rma_operate(RMA_IS_GET, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                        target_count, target_datatype, NULL, win, NULL);
-}
-
-int impl_Rget(void *origin_addr, MPI_Count origin_count, struct dtype *origin_datatype, int target_rank,
-              MPI_Aint target_disp, MPI_Count target_count, struct dtype *target_datatype, struct win *win,
-              MPI_Request *request)
-{
-    return rma_operate(RMA_IS_GET, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                       target_count, target_datatype, NULL, win, request);
-}
-
-int impl_Accumulate(const void *origin_addr, MPI_Count origin_count, struct dtype *origin_datatype,
-                    int target_rank, MPI_Aint target_disp, MPI_Count target_count,
-                    struct dtype *target_datatype, struct op *op, struct win *win)
-{
-    return rma_operate(RMA_IS_ACCUMULATE, origin_addr, origin_count, origin_datatype, target_rank,
-                       target_disp, target_count, target_datatype, op, win, NULL);
-}
-
-int impl_Raccumulate(const void *origin_addr, MPI_Count origin_count, struct dtype *origin_datatype,
-                     int target_rank, MPI_Aint target_disp, MPI_Count target_count,
-                     struct dtype *target_datatype, struct op *op, struct win *win, MPI_Request *request)
-{
-    return rma_operate(RMA_IS_ACCUMULATE, origin_addr, origin_count, origin_datatype, target_rank,
-                       target_disp, target_count, target_datatype, op, win, request);
-}
-
-int impl_Get_accumulate(const void *origin_addr, MPI_Count origin_count, struct dtype *origin_datatype,
-                        void *result_addr, MPI_Count result_count, struct dtype *result_datatype,
-                        int target_rank, MPI_Aint target_disp, MPI_Count target_count,
-                        struct dtype *target_datatype, struct op *op, struct win *win)
-{
-    return get_accumulate(SIDE(origin_addr, origin_count, origin_datatype),
-                          SIDE(result_addr, result_count, result_datatype), target_rank, target_disp,
-                          target_count, target_datatype, op, win, NULL);
-}
-
-int impl_Rget_accumulate(const void *origin_addr, MPI_Count origin_count, struct dtype *origin_datatype,
-                         void *result_addr, MPI_Count result_count, struct dtype *result_datatype,
-                         int target_rank, MPI_Aint target_disp, MPI_Count target_count,
-                         struct dtype *target_datatype, struct op *op, struct win *win, MPI_Request *request)
-{
-    return get_accumulate(SIDE(origin_addr, origin_count, origin_datatype),
-                          SIDE(result_addr, result_count, result_datatype), target_rank, target_disp,
-                          target_count, target_datatype, op, win, request);
 }
 
 /* Requires a predefined datatype: the standard leaves the meaning of a derived type open. */
@@ -170,8 +120,8 @@ int impl_Fetch_and_op(const void *origin_addr, void *result_addr, struct dtype *
 {
     int rc = check_element(datatype);
     return rc ? rc
-              : get_accumulate(SIDE(origin_addr, 1, datatype), SIDE(result_addr, 1, datatype), target_rank,
-                               target_disp, 1, datatype, op, win, NULL);
+              : rma_get_accumulate(origin_addr, 1, datatype, result_addr, 1, datatype, target_rank,
+                                   target_disp, 1, datatype, op, win, NULL);
 }
 
 int impl_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr,

@@ -73,21 +73,6 @@ int impl_Session_finalize(MPI_Session *session)
     return api_instance_close();
 }
 
-int impl_Session_get_info(struct session *session, MPI_Info *info_used)
-{
-    struct info *copy;
-    int rc = info_copy(session->info, &copy);
-    if (!rc)
-        *info_used = info_handle(copy);
-    return rc;
-}
-
-int impl_Session_get_num_psets(struct session *session, struct info *info, int *npset_names)
-{
-    *npset_names = PSET_COUNT;
-    return MPI_SUCCESS;
-}
-
 int impl_Session_get_nth_pset(struct session *session, struct info *info, int n, int *pset_len,
                               char *pset_name_)
 {

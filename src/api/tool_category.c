@@ -192,9 +192,3 @@ int impl_T_category_get_categories(int cat_index, int len, int indices[])
     category_children(layer, len, indices);
     return 0;
 }
-
-int impl_T_category_changed(int *update_number)
-{
-    TOOL_OUT(update_number, 0);
-    return 0;
-}

@@ -108,12 +108,6 @@ static int cvar_verbosity(int index)
     return everyone ? MPI_T_VERBOSITY_USER_BASIC : MPI_T_VERBOSITY_TUNER_BASIC;
 }
 
-int impl_T_cvar_get_num(int *num_cvar)
-{
-    TOOL_OUT(num_cvar, tool_cvar_count());
-    return 0;
-}
-
 int impl_T_cvar_get_info(int cvar_index, char *name, int *name_len, int *verbosity, MPI_Datatype *datatype,
                          MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *scope)
 {

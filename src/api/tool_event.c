@@ -77,12 +77,6 @@ void tool_event_chosen(struct envelope env, uint64_t length, enum p2p_protocol p
     tool_event_raise(EVENT_CHOSEN, &data);
 }
 
-int impl_T_event_get_num(int *num_events)
-{
-    TOOL_OUT(num_events, EVENT_TYPES);
-    return 0;
-}
-
 /* Fills at most *num_elements entries of the arrays, then sets *num_elements to the number of elements. */
 static void return_elements(const struct tool_event_type *t, MPI_Datatype types[], MPI_Aint displacements[],
                             int *num_elements)
@@ -170,12 +164,6 @@ int impl_T_event_get_source(MPI_T_event_instance event_instance, int *source_ind
     if (!e)
         return MPI_T_ERR_INVALID_HANDLE;
     TOOL_OUT(source_index, 0);
-    return 0;
-}
-
-int impl_T_source_get_num(int *num_sources)
-{
-    TOOL_OUT(num_sources, 1);
     return 0;
 }
 

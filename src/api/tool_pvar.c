@@ -168,12 +168,6 @@ void tool_pvar_layer(int index, char *out, size_t size)
     snprintf(out, size, "%.*s", (int)strcspn(v.name, "_"), v.name);
 }
 
-int impl_T_pvar_get_num(int *num_pvar)
-{
-    TOOL_OUT(num_pvar, tool_pvar_count());
-    return 0;
-}
-
 int impl_T_pvar_get_info(int pvar_index, char *name, int *name_len, int *verbosity, int *var_class,
                          MPI_Datatype *datatype, MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind,
                          int *readonly, int *continuous, int *atomic)

@@ -18,12 +18,6 @@ static int topo_check_kind(const struct comm *comm, int kind)
     return err_set(MPI_ERR_TOPOLOGY, "%s does not have %s topology", comm_label(comm), what);
 }
 
-int impl_Topo_test(struct comm *comm, int *status)
-{
-    *status = comm->topology ? comm->topology->kind : MPI_UNDEFINED;
-    return MPI_SUCCESS;
-}
-
 int impl_Dims_create(int nnodes, int ndims, int dims[])
 {
     if (ndims > 0 && !dims)
@@ -195,26 +189,6 @@ int impl_Graph_neighbors(struct comm *comm, int rank, int maxneighbors, int neig
     if (!rc)
         copy_ints_bounded(neighbors, begin, maxneighbors, count);
     return rc;
-}
-
-int impl_Dist_graph_create_adjacent(struct comm *comm_old, int indegree, const int sources[],
-                                    const int sourceweights[], int outdegree, const int destinations[],
-                                    const int destweights[], struct info *info, int reorder,
-                                    MPI_Comm *comm_dist_graph)
-{
-    struct comm *made = NULL; /* `reorder` is ignored: a rank knows only its own neighbours */
-    int rc = dist_graph_create_adjacent(comm_old, indegree, sources, sourceweights, outdegree, destinations,
-                                        destweights, info, &made);
-    return comm_return_handle(rc, made, comm_dist_graph);
-}
-
-int impl_Dist_graph_create(struct comm *comm_old, int n, const int sources[], const int degrees[],
-                           const int destinations[], const int weights[], struct info *info, int reorder,
-                           MPI_Comm *comm_dist_graph)
-{
-    struct comm *made = NULL;
-    int rc = dist_graph_create(comm_old, n, sources, degrees, destinations, weights, info, &made);
-    return comm_return_handle(rc, made, comm_dist_graph);
 }
 
 int impl_Dist_graph_neighbors_count(struct comm *comm, int *indegree, int *outdegree, int *weighted)

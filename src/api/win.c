@@ -1,4 +1,4 @@
-/* win.c: making, describing and freeing windows, over src/rma.
+/* win.c: making, describing, freeing and synchronising windows, over src/rma.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rma/win.h"
@@ -7,6 +7,7 @@
 
 #include "api/check.h"
 #include "api/enter.h"
+#include "api/forward.h"
 #include "impl.h"
 
 static int check_args(const struct comm *comm, const void *base, MPI_Aint size, MPI_Aint disp_unit,
@@ -23,54 +24,21 @@ static int check_args(const struct comm *comm, const void *base, MPI_Aint size, 
     return MPI_SUCCESS;
 }
 
-static int win_make_checked(struct comm *comm, int flavor, void *base, MPI_Aint size, MPI_Aint unit,
-                            struct info *info, struct win **out)
+int win_make_checked(struct comm *comm, int flavor, void *base, MPI_Aint size, MPI_Aint unit,
+                     struct info *info, struct win **out)
 {
     int rc = check_args(comm, base, size, unit, flavor == MPI_WIN_FLAVOR_CREATE);
     return rc ? rc : win_make(comm, flavor, base, size, unit, info, out);
 }
 
-int impl_Win_create(void *base, MPI_Aint size, MPI_Aint disp_unit, struct info *info, struct comm *comm,
-                    MPI_Win *win)
+int win_return_handle(int rc, struct win *made, void *baseptr, MPI_Win *out)
 {
-    struct win *w;
-    int rc = win_make_checked(comm, MPI_WIN_FLAVOR_CREATE, base, size, disp_unit, info, &w);
-    if (!rc)
-        *win = win_handle(w);
-    return rc;
-}
-
-static int make_with_memory(struct comm *comm, int flavor, MPI_Aint size, MPI_Aint unit, struct info *info,
-                            void *baseptr, MPI_Win *win)
-{
-    struct win *w;
-    int rc = win_make_checked(comm, flavor, NULL, size, unit, info, &w);
     if (rc)
         return rc;
-    memcpy(baseptr, &w->memory, sizeof(w->memory));
-    *win = win_handle(w);
+    if (baseptr)
+        memcpy(baseptr, &made->memory, sizeof(made->memory));
+    *out = win_handle(made);
     return MPI_SUCCESS;
-}
-
-int impl_Win_allocate(MPI_Aint size, MPI_Aint disp_unit, struct info *info, struct comm *comm, void *baseptr,
-                      MPI_Win *win)
-{
-    return make_with_memory(comm, MPI_WIN_FLAVOR_ALLOCATE, size, disp_unit, info, baseptr, win);
-}
-
-int impl_Win_allocate_shared(MPI_Aint size, MPI_Aint disp_unit, struct info *info, struct comm *comm,
-                             void *baseptr, MPI_Win *win)
-{
-    return make_with_memory(comm, MPI_WIN_FLAVOR_SHARED, size, disp_unit, info, baseptr, win);
-}
-
-int impl_Win_create_dynamic(struct info *info, struct comm *comm, MPI_Win *win)
-{
-    struct win *w;
-    int rc = win_make_checked(comm, MPI_WIN_FLAVOR_DYNAMIC, MPI_BOTTOM, 0, 1, info, &w);
-    if (!rc)
-        *win = win_handle(w);
-    return rc;
 }
 
 int impl_Win_free(MPI_Win *win)
@@ -92,11 +60,6 @@ int impl_Win_attach(struct win *win, void *base, MPI_Aint size)
     return win_attach(win, base, size);
 }
 
-int impl_Win_detach(struct win *win, const void *base)
-{
-    return win_detach(win, base);
-}
-
 int impl_Win_shared_query(struct win *win, int rank, MPI_Aint *size, MPI_Aint *disp_unit, void *baseptr)
 {
     void *base;
@@ -106,22 +69,18 @@ int impl_Win_shared_query(struct win *win, int rank, MPI_Aint *size, MPI_Aint *d
     return rc;
 }
 
-int impl_Win_get_group(struct win *win, MPI_Group *group)
+int impl_Win_test(struct win *win, int *flag)
 {
-    *group = group_handle(group_retain(win->comm->group));
-    return MPI_SUCCESS;
+    int rc = win_test(win, flag);
+    if (!rc && !*flag)
+        api_yield_after_failed_test(the_proc);
+    return rc;
 }
 
-int impl_Win_set_info(struct win *win, struct info *info)
+int impl_Win_sync(struct win *win)
 {
-    return win_hints_apply(win, info);
-}
-
-int impl_Win_get_info(struct win *win, MPI_Info *info_used)
-{
-    struct info *used;
-    int rc = win_hints_used(win, &used);
+    int rc = win_sync(win);
     if (!rc)
-        *info_used = info_handle(used);
+        api_yield_after_failed_test(the_proc);
     return rc;
 }

@@ -5,5 +5,5 @@ const between=(begin,end)=>page.slice(page.indexOf(begin)+begin.length,page.inde
 const main={},data={textContent:between('id="data">','</script>')};
 const document={getElementById:()=>data,querySelector:()=>main};
 new Function('document',between('<script>','</script>'))(document);
-console.log(`<html><head><title>${document.title}</title><style>${between('<style>','</style>')}</style></head><body><main>${
+console.log(`<html><head><title>${document.title.replace(/&/g,"&amp;").replace(/</g,"&lt;")}</title><style>${between('<style>','</style>')}</style></head><body><main>${
 main.innerHTML}</main></body></html>`);
