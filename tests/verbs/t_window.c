@@ -192,7 +192,8 @@ static void test_invalid_binds(struct vt *t)
     }
 }
 
-/* The peer's message invalidates the window; a later use of its key is refused. */
+/* The peer's message invalidates the window; a later use of its key is refused. Its region can then be
+ * deregistered, and the window bound again. */
 static void test_remote_invalidation(struct vt *t)
 {
     struct vt_qp q;
@@ -215,6 +216,8 @@ static void test_remote_invalidation(struct vt *t)
         vt_expect_completion(t->cq, IBV_WC_SUCCESS);
         vt_sync(t);
         if (!t->rxe) {
+            vt_exchange(t, &mine, &theirs, sizeof(mine));
+            write_to(t, &q, theirs.rkey, theirs.addr, IBV_WC_SUCCESS);
             post_and_expect_success(&q, &wr);
             vt_expect_completion(t->cq, IBV_WC_REM_ACCESS_ERR);
         }
@@ -222,6 +225,13 @@ static void test_remote_invalidation(struct vt *t)
         struct ibv_wc wc = vt_expect_completion(t->cq, IBV_WC_SUCCESS);
         CHECK(t->rxe || (wc.wc_flags & IBV_WC_WITH_INV && wc.invalidated_rkey == mine.rkey));
         vt_sync(t);
+        if (!t->rxe) {
+            CHECK(!ibv_dereg_mr(mr), "its window was invalidated");
+            mr = make_region(t);
+            mine = prepare_type_2(t, &q, mr);
+            CHECK(ibv_dereg_mr(mr), "a window is bound to it");
+            vt_exchange(t, &mine, &theirs, sizeof(mine));
+        }
     }
     vt_sync(t);
     CHECK(!ibv_dealloc_mw(mw));

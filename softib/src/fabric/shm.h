@@ -226,17 +226,14 @@ struct sh_xrc {
 struct sh_mr {
     _Alignas(CACHELINE) atomic_uint rkey; /* 0: free */
     uint32_t pd, access;
-    union {
-        atomic_uint windows; /* of a region: number of windows bound to it */
-        uint32_t qpn;        /* of a window: the QP that bound it */
-    };
+    uint32_t qpn; /* of a window: the QP that bound it */
     uint64_t iova, length, addr;
     uint64_t file_off; /* offset in `fd`; of device memory: offset of its struct gpu_handle in the arena */
     int32_t fd;        /* the owner's descriptor if the region is shared memory; else -1 */
     uint32_t serial;   /* distinguishes regions that used the same entry */
     union {
         atomic_uint moved; /* of a region: pages of 4 KiB that large messages have transferred */
-        uint32_t within;   /* of a window: the region to which it is bound; 0: none */
+        uint32_t within;   /* of a bound window: index of its region */
     };
 };
 

@@ -12,6 +12,43 @@
      IBV_ACCESS_ZERO_BASED)
 #define WRITES (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
 
+static struct lock list_lock;
+static struct mw *list;
+
+void window_list_add(struct mw *mw)
+{
+    spinlock_acquire(&list_lock);
+    mw->next = list;
+    list = mw;
+    spinlock_release(&list_lock);
+}
+
+void window_list_remove(struct mw *mw)
+{
+    spinlock_acquire(&list_lock);
+    struct mw **at = &list;
+    while (*at != mw)
+        at = &(*at)->next;
+    *at = mw->next;
+    spinlock_release(&list_lock);
+}
+
+void window_list_reset_after_fork(void)
+{
+    list = NULL;
+    memset(&list_lock, 0, sizeof(list_lock));
+}
+
+bool window_is_bound_to(uint32_t region)
+{
+    bool bound = false;
+    spinlock_acquire(&list_lock);
+    for (const struct mw *mw = list; mw && !bound; mw = mw->next)
+        bound = mw->sh->within == region && atomic_load(&mw->sh->rkey);
+    spinlock_release(&list_lock);
+    return bound;
+}
+
 static struct sh_mr *window_entry(struct peer *owner, uint32_t key)
 {
     uint32_t idx = key >> MR_SHIFT;
@@ -41,9 +78,6 @@ void window_unbind(struct sh_mr *s, const struct wire *held)
     atomic_store(&s->rkey, 0);
     stop_remote_transfers(s, held);
     hold_wait((uint32_t)(s - proc.arena->mr));
-    if (s->within)
-        atomic_fetch_sub(&proc.arena->mr[s->within].windows, 1);
-    s->within = 0;
 }
 
 /* True if the window lies in the region, and the region permits windows with the requested access. */
@@ -62,16 +96,14 @@ static enum answer bind_window(struct qp *q, struct wqe *w)
     struct sh_mr *s = mw->sh, *region = window_entry(proc.self, w->remote_qkey);
     const bool second = mr_window_type(s) == IBV_MW_TYPE_2, empty = !w->swap;
     if (w->imm & ~(uint32_t)WINDOW_ACCESS || (!empty && !region_permits_window(s, region, w)) ||
-        (second && (empty || s->within || (w->rkey ^ mw->ibv.rkey) & ~0xffu)))
+        (second && (empty || atomic_load(&s->rkey) || (w->rkey ^ mw->ibv.rkey) & ~0xffu)))
         return ANS_WINDOW;
-    if (s->within)
-        window_unbind(s, q->wire);
+    window_unbind(s, q->wire); /* also after an invalidation by the peer, whose process only clears the key */
     if (second)
         mw->ibv.rkey = w->rkey;
     if (empty)
         return ANS_OK;
     const uint64_t offset = w->raddr - region->iova;
-    atomic_fetch_add(&region->windows, 1);
     s->within = (uint32_t)(region - proc.arena->mr);
     s->access = (w->imm & ~(uint32_t)IBV_ACCESS_LOCAL_WRITE) | (region->access & MR_ON_DEMAND) |
                 mr_window_type(s) << WINDOW_SHIFT;

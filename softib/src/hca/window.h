@@ -1,6 +1,7 @@
 /* window.h: memory windows. A window has an entry in the table of regions, with a key of its own; the
  * entry of a bound window describes a part of a region. The requester executes the send requests that bind
- * and invalidate a window. SEND_WITH_INV of a peer invalidates a window of type 2.
+ * and invalidate a window. SEND_WITH_INV of a peer invalidates a window of type 2: the
+ * peer's process clears the key, nothing else. A window is bound if its key is not 0.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_WINDOW_H
@@ -11,7 +12,14 @@
 struct mw {
     struct ibv_mw ibv;
     struct sh_mr *sh;
+    struct mw *next; /* in the list of the windows of this process */
 };
+
+void window_list_add(struct mw *mw);
+void window_list_remove(struct mw *mw);
+void window_list_reset_after_fork(void);
+/* True if a window is bound to the region with this index. */
+bool window_is_bound_to(uint32_t region);
 
 static inline bool is_window_request(uint8_t opcode)
 {

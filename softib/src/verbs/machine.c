@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/ports.h"
 #include "hca/migrate.h"
+#include "hca/window.h"
 #include "local/lane.h"
 #include "local/local.h"
 #include "net/net.h"
@@ -111,6 +112,7 @@ static void machine_reset_after_fork(void)
 {
     engine_reset_after_fork();
     lane_reset_after_fork();
+    window_list_reset_after_fork();
     if (wire_far)
         net_reset_after_fork();
 }

@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/mr.h"
 #include "base/slab.h"
+#include "hca/window.h"
 #include "hca/wire.h"
 #include "memory/gpu.h"
 #include "memory/huge.h"
@@ -114,7 +115,6 @@ static void mr_publish(struct mr *mr, uint32_t key, uint32_t pd, uint64_t iova, 
     s->length = mr->ibv.length;
     spinlock_release(&table_lock);
     s->fd = -1;
-    atomic_store_explicit(&s->windows, 0, memory_order_relaxed);
     atomic_store_explicit(&s->moved, 0, memory_order_relaxed);
     if (s->length && !(access & (IBV_ACCESS_ON_DEMAND | MR_GPU)) && mapping_find(s->addr, s->length, &m)) {
         if (m.kind == MAP_SHARED_FILE)
@@ -332,7 +332,7 @@ SOFTIB_API int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, vo
         errno = EINVAL;
         return IBV_REREG_MR_ERR_INPUT;
     }
-    if (atomic_load(&mr->sh->windows)) {
+    if (window_is_bound_to(ibv->handle)) {
         errno = EBUSY;
         return IBV_REREG_MR_ERR_INPUT;
     }
@@ -364,7 +364,7 @@ void mr_add_to_count(struct ibv_mr *ibv, atomic_int *count)
 SOFTIB_API int ibv_dereg_mr(struct ibv_mr *ibv)
 {
     struct mr *mr = CONTAINER_OF(ibv, struct mr, ibv);
-    if (atomic_load(&mr->sh->windows))
+    if (window_is_bound_to(ibv->handle))
         return EBUSY;
     mr_end_access(mr->sh);
     if (mr->map)

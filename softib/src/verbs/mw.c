@@ -11,7 +11,7 @@ static void mw_publish(struct sh_mr *s, uint32_t pd, enum ibv_mw_type type)
 {
     s->pd = pd;
     s->access = (uint32_t)type << WINDOW_SHIFT;
-    s->within = s->qpn = 0;
+    s->qpn = 0;
     s->fd = -1;
 }
 
@@ -30,6 +30,7 @@ struct ibv_mw *mw_alloc(struct ibv_pd *pd, enum ibv_mw_type type)
     mw->ibv = (struct ibv_mw){
         .context = pd->context, .pd = pd, .rkey = mr_key_make(idx), .handle = idx, .type = type};
     mw_publish(mw->sh, pd_key(pd), type);
+    window_list_add(mw);
     atomic_fetch_add(&((struct pd *)pd)->refs, 1);
     return &mw->ibv;
 }
@@ -38,6 +39,7 @@ int mw_dealloc(struct ibv_mw *ibv)
 {
     struct mw *mw = CONTAINER_OF(ibv, struct mw, ibv);
     struct sh_mr *s = mw->sh;
+    window_list_remove(mw);
     window_unbind(s, NULL);
     s->fd = -1; /* the descriptor belongs to the region */
     mr_end_access(s);
