@@ -10,7 +10,8 @@ endif()
 set(SOFTIB_CM_DIR ${CMAKE_CURRENT_LIST_DIR})
 set(SOFTIB_CM_SOURCES ${SOFTIB_CM_DIR}/address.c ${SOFTIB_CM_DIR}/channel.c ${SOFTIB_CM_DIR}/connect.c
   ${SOFTIB_CM_DIR}/device.c ${SOFTIB_CM_DIR}/endpoint.c ${SOFTIB_CM_DIR}/id.c ${SOFTIB_CM_DIR}/link.c
-  ${SOFTIB_CM_DIR}/listen.c ${SOFTIB_CM_DIR}/message.c ${SOFTIB_CM_DIR}/multicast.c ${SOFTIB_CM_DIR}/qp.c)
+  ${SOFTIB_CM_DIR}/listen.c ${SOFTIB_CM_DIR}/message.c ${SOFTIB_CM_DIR}/multicast.c ${SOFTIB_CM_DIR}/qp.c
+  ${SOFTIB_CM_DIR}/rsocket.c ${SOFTIB_CM_DIR}/rsocket_poll.c ${SOFTIB_CM_DIR}/rsocket_transfer.c ${SOFTIB_CM_DIR}/stream.c)
 set(SOFTIB_CM_MAP ${CMAKE_CURRENT_BINARY_DIR}/rdmacm.map)
 set(SOFTIB_CM_STUBS ${CMAKE_CURRENT_BINARY_DIR}/rdmacm_stubs.c)
 add_custom_command(

@@ -140,6 +140,23 @@ def test_rdmacm_utils():
     assert "RDMA_CM_EVENT_REJECTED, error 8" in out, out
 
 
+def test_rsockets():
+    """Few and large transfers: rdma-core's programs poll without pause, which takes long on a loaded machine."""
+    for fabric in ("", "link=ethernet"):
+        for mode in (["-T", "v"], ["-T", "v", "-T", "b"], ["-T", "v", "-T", "a"]):
+            for program in ("rstream", "riostream"):
+                cmd = [program, *mode, "-I", 3, "-C", 4, "-S", 100000]
+                out = cm_pair(cmd, [*cmd, "-s", NODE0], fabric)
+                assert "custom" in out, out
+    with scratch() as d:
+        source, copy = os.path.join(d, "source"), os.path.join(d, "copy")
+        with open(source, "wb") as f:
+            f.write(secrets.token_bytes(3000001))
+        cm_pair(["rcopy"], ["rcopy", source, f"{NODE0}:{copy}"], ends=False)
+        with open(source, "rb") as a, open(copy, "rb") as b:
+            assert a.read() == b.read(), "the copy differs"
+
+
 def test_rdmacm_perftest():
     for op in (f"{verb}_{kind}" for verb in ("send", "write", "read", "atomic") for kind in ("lat", "bw")):
         cmd = [f"ib_{op}", "-R", "-F", "-n", 20]
