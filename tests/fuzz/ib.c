@@ -404,8 +404,6 @@ static void run_step(struct fuzz_in *in)
     case 5:
         if (what & 8)
             fuzz_peer_rails(in, ep);
-        else if (can_receive(ep))
-            ib_lane_receive_immediate(&ep->lanes[0], ib_buffer_get(&ib.large), what & 64);
         break;
     default:
         fuzz_message(in, ep);

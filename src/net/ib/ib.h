@@ -105,7 +105,6 @@ struct ib_endpoint {
 
     /* Owner: channel. The ring that this process writes and the peer polls. */
     bool tx_on;
-    bool tx_by_imm; /* an immediate announces each frame: the adapter may place the last byte early */
     struct ring_tx tx;
     struct ib_buffer *tx_mirror;
     uint64_t tx_address;
@@ -118,7 +117,6 @@ struct ib_endpoint {
     struct ring_rx rx;
     struct ib_buffer *rx_memory;
     uint32_t rx_traffic;    /* frames that the polling set (pollset.h) counted for this peer */
-    uint32_t rx_announced;  /* frames announced by immediates and not delivered yet */
     bool peer_bell_set;     /* the peer's bell was set, and the peer has sent nothing since */
     struct list held;       /* early messages from queue pairs, by sequence number */
     uint64_t used;          /* ib->tick of the last message: the connection idle longest is closed first */

@@ -183,7 +183,7 @@ int main(int argc, char **argv)
 
     exchange_small_messages();
     long long limit =
-        setting_number("FISHPLATE_IB_POLLSET", setting_is("FISHPLATE_IB_LAST_BYTE", "no") ? 0 : 16);
+        setting_is("FISHPLATE_IB_LAST_BYTE", "no") ? 0 : setting_number("FISHPLATE_IB_POLLSET", 16);
     int rings = limit > 0;
     if (setting_number("FISHPLATE_IB_MAX_CONNECTIONS", 0) == 0) {
         EXPECT((counter_value("ib_ring_frames_received") > SMALL / 2) == rings);

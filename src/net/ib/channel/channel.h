@@ -121,7 +121,6 @@ static inline bool ib_head_outlives_connection(const struct ib_head *h)
     return h->type == IB_FRAME || h->type == IB_RAILS || h->type == IB_RESERVE;
 }
 void ib_lane_receive_message(struct ib_lane *lane, struct ib_buffer *b, uint32_t length);
-void ib_lane_receive_immediate(struct ib_lane *lane, struct ib_buffer *b, bool waited);
 /* Handles a message that was sent for an earlier generation of the connection (queue/xrc.h). */
 void ib_endpoint_receive_late(struct ib_endpoint *ep, struct ib_buffer *b, uint32_t length);
 void ib_buffer_detach_lane(struct ib_buffer *b);         /* a held message outlives its queue pair */

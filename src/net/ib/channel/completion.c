@@ -79,10 +79,7 @@ static void handle_receive_completion(struct ib *ib, const struct ibv_wc *wc)
             return;
         }
     }
-    if (unlikely(wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM))
-        ib_lane_receive_immediate(lane, b, wc->imm_data != 0);
-    else
-        ib_lane_receive_message(lane, b, wc->byte_len);
+    ib_lane_receive_message(lane, b, wc->byte_len);
 }
 
 /* True if the queue pair of a receive completion still exists. Otherwise its buffers have been released. */

@@ -78,10 +78,10 @@ void ib_endpoint_return_credits(struct ib_endpoint *ep)
 static inline int ring_take_frames(struct ib_endpoint *ep)
 {
     int events = 0;
-    bool broken = false, by_imm = !ep->ib->device.last_byte_last;
+    bool broken = false;
     size_t size;
     const char *frame;
-    while ((!by_imm || ep->rx_announced > 0) && ep->rx_state != IB_RING_NONE && events < IB_POLL_BATCH &&
+    while (ep->rx_state != IB_RING_NONE && events < IB_POLL_BATCH &&
            (frame = ring_rx_peek(&ep->rx, &size, &broken)) != NULL) {
         const struct ib_head *h = (const struct ib_head *)(const void *)frame;
         if (unlikely(size < sizeof(*h) || h->seq != ep->expected)) {
@@ -90,7 +90,6 @@ static inline int ring_take_frames(struct ib_endpoint *ep)
         }
         endpoint_deliver(ep, h, size);
         ring_rx_consume(&ep->rx);
-        ep->rx_announced -= by_imm;
         events++;
     }
     if (unlikely(broken))
@@ -260,17 +259,6 @@ void ib_endpoint_receive_late(struct ib_endpoint *ep, struct ib_buffer *b, uint3
     if (!ordered || !frame_hold_out_of_order(ep, b))
         ib_buffer_put(b->shared->pool, b);
     ib_endpoint_drain(ep);
-}
-
-/* Handles an immediate, which announces a frame in the ring. The receive buffer that it consumed has no data.
- * A non-zero immediate means that an earlier frame had to wait for a credit. */
-void ib_lane_receive_immediate(struct ib_lane *lane, struct ib_buffer *b, bool waited)
-{
-    struct ib_endpoint *ep = lane->endpoint;
-    ep->rx_announced++;
-    lane_release_buffer(lane, b, true, waited);
-    ib_endpoint_drain(ep);
-    ib_endpoint_return_credits(ep);
 }
 
 int ib_rings_poll(struct ib *ib)

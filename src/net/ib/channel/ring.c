@@ -7,7 +7,6 @@
  * after its write.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <arpa/inet.h>
 #include <string.h>
 
 #include "base/copy.h"
@@ -29,8 +28,7 @@ static inline _Atomic uint32_t *bell_word(const struct ib_endpoint *ep)
 
 /* ---- sending ---- */
 
-/* Returns the ring slot for the next frame, or NULL: ring full, receiver asleep, no credit for an immediate,
- * or send queue full. */
+/* Returns the ring slot for the next frame, or NULL: ring full, receiver asleep, or send queue full. */
 char *ib_ring_reserve_slot(struct ib_endpoint *ep, struct ib_lane *lane)
 {
     char *room = ring_tx_next_slot(&ep->tx);
@@ -49,12 +47,6 @@ char *ib_ring_reserve_slot(struct ib_endpoint *ep, struct ib_lane *lane)
     }
     if (unlikely(!ib_lane_has_room(lane, 1, false)))
         return NULL;
-    if (unlikely(ep->tx_by_imm)) { /* an immediate consumes a receive buffer at the peer: it needs a credit */
-        bool waited;
-        if (lane->credit.have == 0 || !credit_take(&lane->credit, &waited))
-            return NULL;
-        credit_return_unused(&lane->credit, waited);
-    }
     return room;
 }
 
@@ -68,18 +60,12 @@ static inline void post_slot_on_lane(struct ib_endpoint *ep, struct ib_lane *lan
     ep->tx_piece.length = (uint32_t)bytes;
     wr->wr.rdma.remote_addr = ep->tx_address + offset;
     wr->send_flags = bytes <= ep->ib->inline_max ? IBV_SEND_INLINE : 0;
-    if (unlikely(ep->tx_by_imm)) {
-        bool waited;
-        credit_take(&lane->credit, &waited);
-        wr->imm_data = htonl(waited);
-        wr->send_flags |= IBV_SEND_SOLICITED;
-    }
     ib_lane_prepare_work(lane, wr, signal)->frame = true;
     ib_lane_post_send(lane, wr);
     counter_add(&ring_frames, 1);
     if (ep->ib->base.net->oversubscribed)
         atomic_thread_fence(memory_order_seq_cst); /* the peer may have gone to sleep since the check above */
-    if (unlikely(atomic_load_explicit(bell_word(ep), memory_order_relaxed) != 0) && !ep->tx_by_imm) {
+    if (unlikely(atomic_load_explicit(bell_word(ep), memory_order_relaxed) != 0)) {
         atomic_store(bell_word(ep), 0);
         counter_add(&wakes, 1);
         ib_control_send(ep, IB_WAKE);
@@ -139,7 +125,6 @@ static void ring_free(struct ib_endpoint *ep)
     ep->rx_memory = NULL;
     ep->rx = (struct ring_rx){.owed = ep->rx.owed};
     ep->rx_state = IB_RING_NONE;
-    ep->rx_announced = 0;
 }
 
 /* Counts a frame that was short enough for a ring, but came through a queue pair: the ring was full or does not exist. */
@@ -195,7 +180,7 @@ static void mirror_open(struct ib_endpoint *ep, const struct ib_ring_on *on)
     ep->tx_work =
         (struct ibv_send_wr){.sg_list = &ep->tx_piece,
                              .num_sge = 1,
-                             .opcode = ep->tx_by_imm ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE,
+                             .opcode = IBV_WR_RDMA_WRITE,
                              .wr.rdma.rkey = on->rkey[ep->peer_adapter]};
     ep->tx_frame_max = ib->ring_frame_max - sizeof(struct ib_frame);
     ep->tx_on = true;
@@ -287,8 +272,6 @@ static bool write_sleep_bell(struct ib_endpoint *ep)
 
 bool ib_rings_set_bells(struct ib *ib)
 {
-    if (!ib->device.last_byte_last)
-        return true; /* immediates announce the frames in rings and wake this process */
     for (uint32_t i = 0; i < ib->pollset.count; i++)
         if (!write_sleep_bell(ib->endpoints[ib->pollset.members[i].id]))
             return false;

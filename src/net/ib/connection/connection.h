@@ -26,7 +26,7 @@ void ib_hello_close(struct ib *ib);
 void ib_hello_send(struct ib_endpoint *ep);
 int ib_hello_post_receive(struct ib *ib, struct ib_buffer *b);
 #define IB_HELLO_MAGIC        0x46504942u
-#define IB_HELLO_VERSION      9
+#define IB_HELLO_VERSION      10
 #define IB_HELLO_LONGEST_WAIT (250 * 1000 * 1000ull) /* ns between two HELLOs */
 
 /* handshake.c */

@@ -277,7 +277,6 @@ void ib_endpoint_handle_hello(struct ib_endpoint *ep, const struct ib_hello *h)
         ep->alternate = h->alternate;
         ep->peer_bell = h->bell;
         ep->peer_bell_key = h->bell_key;
-        ep->tx_by_imm = h->ring_by_imm != 0;
         if (lanes_connect(ep, h) != 0)
             ib_fatal(ep->ib, ep, "%s", err_detail(MPI_ERR_OTHER));
         ep->ib->events->connected(ep, h);

@@ -105,7 +105,6 @@ static void hello_fill(const struct ib_endpoint *ep, struct ib_hello *h)
                            .rd_atomic = (uint32_t)MIN(home->device->attr.max_qp_rd_atom, 16),
                            .bell = (uintptr_t)ep->bell->data,
                            .bell_key = ep->bell->rkey[home->adapter->index],
-                           .ring_by_imm = !ib->device.last_byte_last,
                            .expected = ep->expected,
                            .rail = home->index,
                            .adapter = home->adapter->index,

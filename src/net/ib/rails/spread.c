@@ -187,7 +187,7 @@ static void spread_record_sent(struct ib_endpoint *ep, unsigned k, size_t bytes)
 
 static bool is_sent_by_ring(const struct ib_endpoint *ep, unsigned k, size_t len)
 {
-    return ep->tx_on && len <= ep->tx_frame_max && (k == 0 || (ep->pairs->rings && !ep->tx_by_imm));
+    return ep->tx_on && len <= ep->tx_frame_max && (k == 0 || ep->pairs->rings);
 }
 
 static int send_over_pair(struct ib_endpoint *ep, unsigned k, uint64_t head, uint64_t from, uint64_t word,

@@ -199,7 +199,7 @@ void ib_event_close(struct ib *ib)
 bool ib_arm(struct transport *t)
 {
     struct ib *ib = ib_of(t);
-    bool rings = ib->pollset.count > 0 && ib->device.last_byte_last;
+    bool rings = ib->pollset.count > 0;
     if (!ib_rings_set_bells(ib) ||
         (ibv_req_notify_cq(ib->adapters[0].cq, 0) != 0 && !ib_adapter_is_gone(&ib->adapters[0])))
         return false;

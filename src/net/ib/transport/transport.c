@@ -60,7 +60,7 @@ static LABORATORY_SIZE(
 static TUNABLE_INT(
     poll_limit, "IB_POLLSET", -1, -1, POLLSET_MAX,
     "Number of peers whose small messages arrive by RDMA write in a ring that the receiver polls (the RDMA "
-    "channel). 0: none. -1: 16 where the adapter writes the last byte last, else none.");
+    "channel). 0: none. -1: 16. Always none where the adapter does not write the last byte last.");
 static LABORATORY_CHOICE(poll_policy, "IB_POLL_POLICY", 0, "first|traffic",
                          "Which peers get a ring of the RDMA channel: the first that send (first), or those "
                          "that send most (traffic), which may take the place of quieter ones.");
@@ -110,14 +110,15 @@ static void transport_read_settings(struct ib *ib)
     ib_pool_init(&ib->bells, ib, CACHE_LINE);
 }
 
-/* Decides whether rings are used. If the last byte of a frame cannot be polled, a frame in a ring also
- * consumes a receive buffer and a completion, so a ring has no advantage. Only the device knows. */
+/* Decides whether rings are used. A ring is polled for the last byte of a frame, which the adapter must place
+ * last; only the device knows. */
 static void choose_polling(struct ib *ib)
 {
     int64_t limit = poll_limit.value;
     if (limit < 0)
-        limit = ib->device.last_byte_last ? POLLSET_AUTO : 0;
-    if (ib->xrc) /* with XRC a peer may write into a ring after this process has closed the connection */
+        limit = POLLSET_AUTO;
+    /* With XRC a peer may write into a ring after this process has closed the connection. */
+    if (ib->xrc || !ib->device.last_byte_last)
         limit = 0;
     pollset_open(&ib->pollset, (enum pollset_policy)poll_policy.value, (enum pollset_order)poll_order.value,
                  (uint32_t)limit);
