@@ -151,17 +151,6 @@ int __wrap_ib_adapter_reserve_completions(struct ib_adapter *a, int more)
     return 0;
 }
 
-void __wrap_ib_migration_arm(struct ib_lane *lane);
-void __wrap_ib_migration_arm(struct ib_lane *lane)
-{
-    FUZZ_CHECK(lane->qp != NULL);
-}
-void __wrap_ib_migration_check(struct ib *i, bool rested);
-void __wrap_ib_migration_check(struct ib *i, bool rested)
-{
-    (void)i, (void)rested;
-}
-
 /* ---- other modules ---- */
 
 int __wrap_net_peer(struct net *n, uint32_t r, struct peer **out);

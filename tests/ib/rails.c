@@ -1,10 +1,9 @@
 /* rails.c: the program of the multi-rail tests: every rank exchanges messages of every kind with every
  * other rank and checks all bytes, while ports go down and up. The arguments are names of ports in softib
  * (node1/hca1/1): each port goes down in the middle of an exchange and comes up in the middle of another
- * one. With "dead" before its name a port stays down. With "home" before its name it is the primary port
- * of the connections, which move to another port of the adapter and return. With "late" before its name
- * the port was down at the start and comes up: a further rail is joined. With "moved" the connections move
- * to another adapter and return; with "remove" the name is that of an adapter (node1/hca0), which is
+ * one. With "dead" before its name a port stays down. With "late" before its name
+ * the port was down at the start and comes up: a further rail is joined. With "moved" it is the primary port
+ * of the connections, which move to another port and return; with "remove" the name is that of an adapter (node1/hca0), which is
  * removed. With "joined" the program exchanges messages until secondary rails are in use. With "freed" the
  * port goes down after flags were written to memory that has been released since: no rank knows that the
  * flags have arrived, and they must not be written again. With "unseen" the last rank detects that the
@@ -187,12 +186,12 @@ static void test_closed(const char *name)
 
 int main(int argc, char **argv)
 {
-    int round = 0, dead = 0, home = 0;
+    int round = 0, dead = 0, moved = 0;
     const char *down = "down";
     mpitest_begin(&argc, &argv);
     counters_begin();
     MPI_T_pvar_handle joins = counter_open("ib_rails_joined"), losses = counter_open("ib_rail_failures");
-    MPI_T_pvar_handle moves = counter_open("ib_paths_migrated"), again = counter_open("ib_connections_moved");
+    MPI_T_pvar_handle moves = counter_open("ib_connections_moved");
     for (int r = 0; r < mpitest_size; r++)
         for (int k = 0; k < SIZES; k++) {
             out[r][k] = malloc((size_t)sizes[k]);
@@ -209,13 +208,8 @@ int main(int argc, char **argv)
             dead = 1;
             continue;
         }
-        if (strcmp(argv[a], "home") == 0) {
-            home = 1;
-            continue;
-        }
         if (strcmp(argv[a], "moved") == 0) {
-            home = 1;
-            moves = again;
+            moved = 1;
             continue;
         }
         if (strcmp(argv[a], "remove") == 0) {
@@ -237,7 +231,7 @@ int main(int argc, char **argv)
             continue;
         }
         if (strcmp(argv[a], "freed") == 0) {
-            test_freed(argv[++a], again);
+            test_freed(argv[++a], moves);
             exchange_messages(round++, NULL, NULL);
             continue;
         }
@@ -250,7 +244,7 @@ int main(int argc, char **argv)
             test_unseen(argv[a], argv[a - 1], losses);
             continue;
         }
-        if (home)
+        if (moved)
             losses = joins = moves;
         long long failures = sum_counter(losses);
         exchange_messages(round++, down, argv[a]);

@@ -131,10 +131,10 @@ job 4 4 FISHPLATE_RENDEZVOUS=put -hcas 3x400MB/s "$rails" node2/hca1/1 node0/hca
 expect_rc 0
 
 # The primary port goes down: connections move to the other port of the adapter and return.
-job 2 2 -hcas 400MB/s,ports=2 "$rails" home node1/hca0/1
+job 2 2 -hcas 400MB/s,ports=2 "$rails" moved node1/hca0/1
 expect_rc 0
-expect_err "softib0 port 1 went down; connections go over softib0 port 2"
-job 4 4 FISHPLATE_IB_RECEIVE=shared -hcas 2x400MB/s,ports=2 "$rails" dead home node2/hca0/1
+expect_err "softib0 port 1 went down; messages go over the other rails"
+job 4 4 FISHPLATE_IB_RECEIVE=shared -hcas 2x400MB/s,ports=2 "$rails" dead moved node2/hca0/1
 expect_rc 0
 
 # If the adapter has no other port, or is removed, connections move to another adapter.

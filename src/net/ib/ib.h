@@ -142,7 +142,6 @@ struct ib_endpoint {
     uint64_t deadline;         /* when the HELLO is sent again, in ns */
     uint64_t opening_since;    /* when the first unanswered HELLO was sent, in ns */
     struct ib_address address; /* port of the peer */
-    struct ib_address alternate;
     struct ibv_ah *ah;
     struct leave leave;
 
@@ -206,9 +205,8 @@ struct ib {
     struct ib_barrier barrier, wires;
     struct ib_device device;
     struct ib_rail rails[IB_RAILS_MAX]; /* 0: `device` */
-    struct ib_rail *alternate; /* rail to which connections migrate when the primary port fails; NULL: none */
-    bool stripes_blocked;      /* a stripe waits for room in a send queue */
-    uint64_t completions_ns;   /* when the current completions were polled; 0: the clock was not read yet */
+    bool stripes_blocked;               /* a stripe waits for room in a send queue */
+    uint64_t completions_ns; /* when the current completions were polled; 0: the clock was not read yet */
     struct stripe_rules stripe_rules;
     uint64_t stripe_from;             /* bytes: longer puts and gets may use further rails */
     const struct ib_allotment *allot; /* NULL: a transfer uses all rails */

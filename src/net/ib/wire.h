@@ -146,13 +146,12 @@ struct ib_hello {
     uint32_t rd_atomic;
     uint64_t bell; /* word in the sender's memory that the receiver sets before it sleeps */
     uint32_t bell_key;
-    uint32_t ready; /* conn_is_open() */
+    uint32_t ready;    /* conn_is_open() */
     uint16_t expected; /* next sequence number that the sender expects; all messages before it have arrived */
     uint8_t rail;      /* rail of the sender's queue pairs */
     uint8_t adapter;   /* index of the sender's keys in a net_key */
     uint32_t up;       /* bit set of the sender's rails whose ports are up */
     struct ib_address address;
-    struct ib_address alternate; /* alternate path to the sender; equal to `address`: none */
 };
 
 #endif

@@ -297,7 +297,7 @@ static inline int fabric_qp_modify(struct ibv_qp *base, struct ibv_qp_attr *a, i
 {
     struct fabric_qp *qp = (struct fabric_qp *)base;
     if (!(mask & IBV_QP_STATE))
-        return ENOSYS; /* no path migration */
+        return ENOSYS;
     if (a->qp_state == IBV_QPS_INIT && base->qp_type == IBV_QPT_RC && fabric.inits_until_refusal &&
         --fabric.inits_until_refusal == 0)
         return ENOMEM;

@@ -177,11 +177,10 @@ static void mirror_open(struct ib_endpoint *ep, const struct ib_ring_on *on)
     ep->tx_address = on->address;
     memcpy(ep->tx_rkey, on->rkey, sizeof(ep->tx_rkey));
     ep->tx_piece = (struct ibv_sge){.lkey = ep->tx_mirror->lkey[ep->lanes[0].adapter]};
-    ep->tx_work =
-        (struct ibv_send_wr){.sg_list = &ep->tx_piece,
-                             .num_sge = 1,
-                             .opcode = IBV_WR_RDMA_WRITE,
-                             .wr.rdma.rkey = on->rkey[ep->peer_adapter]};
+    ep->tx_work = (struct ibv_send_wr){.sg_list = &ep->tx_piece,
+                                       .num_sge = 1,
+                                       .opcode = IBV_WR_RDMA_WRITE,
+                                       .wr.rdma.rkey = on->rkey[ep->peer_adapter]};
     ep->tx_frame_max = ib->ring_frame_max - sizeof(struct ib_frame);
     ep->tx_on = true;
 }

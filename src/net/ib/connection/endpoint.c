@@ -274,7 +274,6 @@ void ib_endpoint_handle_hello(struct ib_endpoint *ep, const struct ib_hello *h)
     if (actions & CONN_DO_CONNECT) {
         ep->address = h->address;
         ep->peer_adapter = h->adapter;
-        ep->alternate = h->alternate;
         ep->peer_bell = h->bell;
         ep->peer_bell_key = h->bell_key;
         if (lanes_connect(ep, h) != 0)

@@ -89,7 +89,6 @@ static void hello_fill(const struct ib_endpoint *ep, struct ib_hello *h)
     struct ib *ib = ep->ib;
     struct net_name to = net_process_name(ib->base.net, ep->peer->rank);
     const struct ib_rail *home = &ib->rails[ep->primary];
-    bool elsewhere = ep->primary == 0 && ib->alternate;
     *h = (struct ib_hello){.magic = IB_HELLO_MAGIC,
                            .version = IB_HELLO_VERSION,
                            .job = ib->job,
@@ -109,8 +108,7 @@ static void hello_fill(const struct ib_endpoint *ep, struct ib_hello *h)
                            .rail = home->index,
                            .adapter = home->adapter->index,
                            .up = ib_rails_list_up(ib),
-                           .address = home->device->address,
-                           .alternate = (elsewhere ? ib->alternate->device : home->device)->address};
+                           .address = home->device->address};
     for (uint32_t i = 0; i < ib->lanes; i++) {
         h->qpn[i] = ep->lanes[i].qp->qp_num;
         h->psn[i] = ep->lanes[i].psn;

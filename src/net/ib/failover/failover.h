@@ -1,7 +1,7 @@
 /* failover.h: a connection whose queue pairs fail is reopened, over another rail or the same one, without
  * loss, duplicates or reordering; docs/failover.md states the guarantees, states and messages. reopen.c
- * decides when to reopen, resend.c repeats undelivered messages, migrate.c lets the adapter change the path,
- * death.c ends connections to processes that died.
+ * decides when to reopen, resend.c repeats undelivered messages, death.c ends connections to processes that
+ * died.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_FAILOVER_H
@@ -33,13 +33,6 @@ size_t ib_resend_fill_answer(struct ib_endpoint *ep, void *body);
 /* Handlers of IB_QUERY and IB_ANSWER, of IB_WRITE and IB_WRITTEN. */
 void ib_resend_take_status(struct ib_endpoint *ep, const struct ib_head *h, size_t len);
 void ib_resend_take_write(struct ib_endpoint *ep, const struct ib_head *h, size_t len);
-
-/* migrate.c */
-void ib_migration_find_alternate(struct ib *ib);
-void ib_migration_arm(struct ib_lane *lane);
-void ib_migration_count_event(struct ib *ib, struct ib_lane *lane); /* called by the event thread */
-void ib_migration_check(struct ib *ib,
-                        bool rested); /* rested: queue pairs may migrate back to their first path */
 
 /* death.c */
 void ib_peer_lost(struct transport *t, struct peer *peer); /* the launcher reports that the peer has died */

@@ -147,15 +147,6 @@ void ib_failover_reopen_all(struct ib *ib)
             endpoint_reopen_failed(ib->endpoints[i]);
 }
 
-/* True if the adapter can move the connection to another path (migrate.c). */
-static bool endpoint_can_migrate(const struct ib_endpoint *ep)
-{
-    const struct ib_rail *other = ep->ib->alternate;
-    const struct ib_lane *lane = &ep->lanes[0];
-    return ep->primary == 0 && other && ib_rail_is_up(other) &&
-           (lane->path.armed || lane->path.moving || lane->path.moved);
-}
-
 /* Checks the ports. Connections of a port that went down fail at once, before the adapter's retries end;
  * connections return to a port that has been up again for a while (rested). */
 void ib_failover_check_ports(struct ib *ib, bool rested)
@@ -165,7 +156,7 @@ void ib_failover_check_ports(struct ib *ib, bool rested)
         struct ib_endpoint *ep = ib->endpoints[i];
         if (!ep->peer || !ep->paths || ep->leave.received)
             continue;
-        if (!rail_set_contains(up, ep->primary) && up != 0 && !endpoint_can_migrate(ep))
+        if (!rail_set_contains(up, ep->primary) && up != 0)
             ib_failover_start(ep, "the port went down");
         else if (rested && ep->switched_port && traffic_is_ready(&ep->traffic) && ep->paths->at != 0 &&
                  rail_set_contains(up, ep->paths->path[0].a) &&

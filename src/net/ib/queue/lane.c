@@ -234,8 +234,6 @@ int ib_lane_create(struct ib_lane *lane)
     lane->id = ib_send_id(lane->endpoint->id, lane->index);
     lane->signal_every = MIN((uint32_t)signal_every.value, lane->depth / 4);
     lane->failed = lane->given_up = false;
-    lane->path.armed = lane->path.moving = lane->path.moved = lane->path.left_first = false;
-    atomic_store(&lane->path.events, 0);
     lane->psn = (uint32_t)(clock_ns() >> 8) & 0xffffff;
     rc = create_ready_queue_pair(lane);
     if (rc != 0) {
@@ -255,7 +253,7 @@ int ib_lane_create(struct ib_lane *lane)
     return rc;
 }
 
-int ib_lane_service_level(const struct ib_lane *lane)
+static int lane_service_level(const struct ib_lane *lane)
 {
     return lane == &lane->endpoint->lanes[0] && lane->endpoint->ib->lanes > 1
                ? (int)control_service_level.value
@@ -266,7 +264,7 @@ int ib_lane_connect(struct ib_lane *lane, const struct ib_address *to, uint32_t 
                     uint32_t rd_atomic)
 {
     const struct ib_device *d = lane->rail->device;
-    const int level = ib_lane_service_level(lane);
+    const int level = lane_service_level(lane);
     int rc = ib_qp_connect(d, lane->qp, lane->psn, to, qpn, psn, rd_atomic, level);
     counter_add(&control_lanes, rc == 0 && level != IB_SERVICE_LEVEL_DEFAULT);
     return rc == 0 ? 0

@@ -16,11 +16,6 @@ static TUNABLE_INT(retries, "IB_RETRIES", 6, 0, 7,
 #define RNR_TIMER    1 /* code for 10 microseconds: pause before a retry if there is no receive buffer */
 #define RNR_FOR_EVER 7
 
-uint8_t ib_lane_ack_timeout(void)
-{
-    return (uint8_t)timeout.value;
-}
-
 /* ibv_modify_qp returns the error; not all providers also set errno. */
 static int modify_qp(const struct ib_device *d, struct ibv_qp *qp, struct ibv_qp_attr *a, int mask)
 {

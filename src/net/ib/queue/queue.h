@@ -65,20 +65,12 @@ struct ib_lane {
     /* XRC (xrc.h): the queue pair belongs to the initiator. */
     struct ib_initiator *initiator;
     uint32_t remote_srq, remote_number; /* receive queue of the peer; immediate of messages */
-    struct {
-        _Atomic uint32_t events; /* migrations by the adapter that were not handled yet */
-        bool armed;              /* the alternate path is loaded */
-        bool moving;             /* migration was requested */
-        bool moved;              /* the queue pair uses the alternate path */
-        bool left_first;         /* the local port went down: migrate back when it is up */
-    } path;
-    bool failed;   /* a request has failed; all later requests fail too */
-    bool given_up; /* ib_lane_set_error was called: flushed requests are no failure */
-    bool bare;     /* carries only puts and gets: no receive buffers, no credits */
+    bool failed;                        /* a request has failed; all later requests fail too */
+    bool given_up;                      /* ib_lane_set_error was called: flushed requests are no failure */
+    bool bare;                          /* carries only puts and gets: no receive buffers, no credits */
 };
 
 int ib_lane_probe_device(struct ib *ib); /* finds the inline limit, and whether the last byte arrives last */
-uint8_t ib_lane_ack_timeout(void);
 void ib_lane_use_primary(struct ib_lane *lane); /* uses the primary rail of the connection */
 /* qp.c: functions return 0, or -1 with errno. service_level: 0 to 15; IB_SERVICE_LEVEL_DEFAULT:
  * FISHPLATE_IB_SERVICE_LEVEL. */
@@ -88,7 +80,6 @@ int ib_qp_start_datagrams(const struct ib_device *d, struct ibv_qp *qp, uint32_t
 int ib_qp_connect(const struct ib_device *d, struct ibv_qp *qp, uint32_t my_psn, const struct ib_address *to,
                   uint32_t qpn, uint32_t psn, uint32_t rd_atomic, int service_level);
 int ib_lane_create(struct ib_lane *lane);
-int ib_lane_service_level(const struct ib_lane *lane); /* 0 to 15, or IB_SERVICE_LEVEL_DEFAULT */
 int ib_lane_connect(struct ib_lane *lane, const struct ib_address *to, uint32_t qpn, uint32_t psn,
                     uint32_t rd_atomic);
 void ib_lane_destroy(struct ib_lane *lane);

@@ -46,8 +46,6 @@ static void on_closing(struct ib_endpoint *ep)
 static void on_connected(struct ib_endpoint *ep, const struct ib_hello *h)
 {
     ib_resend_acknowledge(ep, h->expected);
-    for (uint32_t i = 0; i < ep->ib->lanes; i++)
-        ib_migration_arm(&ep->lanes[i]);
 }
 
 static void on_primary_rail_back(struct ib_endpoint *ep)

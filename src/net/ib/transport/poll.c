@@ -20,7 +20,6 @@ static void peers_probe(struct ib *ib)
     ib_failover_check_patience(ib);
     ib_rails_check_waiting(ib);
     ib_pairs_check_ports(ib, true);
-    ib_migration_check(ib, true);
     ib_failover_check_ports(ib, true);
     ib_endpoints_trim(ib);
     for (uint32_t i = 0; i < ib->nendpoints; i++) {
@@ -66,7 +65,6 @@ static __attribute__((noinline, cold)) void poll_rare_work(struct ib *ib)
     if (atomic_exchange(&ib->ports, 0)) {
         ib_rails_check_waiting(ib);
         ib_pairs_check_ports(ib, false);
-        ib_migration_check(ib, false);
         ib_failover_check_ports(ib, false);
     }
     if (ib->failures)

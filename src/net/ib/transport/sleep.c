@@ -54,8 +54,6 @@ static void port_event(struct ib *ib, const struct ib_adapter *a, int port, uint
         return; /* ib_rails_check_waiting reads the address of the port first */
     if (!down)
         log_warn("%s is up again", first->device->name);
-    else if (first->index == 0 && ib->alternate && ib->alternate->device->port != port)
-        log_warn("%s went down; connections go over %s", first->device->name, ib->alternate->device->name);
     else if (first->index == 0 && ib->nrails == 1)
         log_warn("%s went down; messages wait until it is up again (FISHPLATE_IB_RAIL_PATIENCE)",
                  first->device->name);
@@ -80,10 +78,6 @@ static void adapter_read_async_event(struct ib *ib, struct ib_adapter *a)
         break;
     case IBV_EVENT_PORT_ACTIVE:
         port_event(ib, a, e.element.port_num, 0);
-        break;
-    case IBV_EVENT_PATH_MIG:
-        if (e.element.qp->qp_context)
-            ib_migration_count_event(ib, e.element.qp->qp_context);
         break;
     case IBV_EVENT_DEVICE_FATAL:
         if (ib->nadapters > 1) {

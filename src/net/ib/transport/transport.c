@@ -131,8 +131,6 @@ static int transport_start(struct ib *ib, struct boot *boot)
         return MPI_ERR_NO_MEM;
     transport_read_settings(ib);
     int rc = ib_rails_open(ib, boot);
-    if (rc == 0)
-        ib_migration_find_alternate(ib);
     rc = rc ? rc : ib_stripe_open(ib);
     rc = rc ? rc : ib_lane_probe_device(ib);
     rc = rc ? rc : ib_xrc_open(ib);
