@@ -13,8 +13,8 @@
  *
  * Rings of large slots are long: data moves through a ring of some hundred KiB up to twice as fast
  * (lab/notes/one-node.md), probably because the reader finds the data in the second-level cache of the
- * writer's processor and not in its first-level cache. A communicator begins with few slots, and gets many
- * slots when its calls continue to fill them.
+ * writer's processor and not in its first-level cache. A communicator begins with small slots, and gets big
+ * slots when it needs them or when its calls continue to fill slots.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_SHM_BLOCK_H
@@ -34,8 +34,8 @@
 #define SHARED_LAG       4    /* steps that a rank may complete before it must publish its `done` word */
 #define SHARED_AHEAD     4    /* distance in steps at which flags are prefetched for writing */
 #define SHARED_DEPTH_BIG 64   /* limit of big slots of a rank */
-#define SHARED_DEPTH_FEW 8    /* initial big slots of a rank; the final number if memory is scarce */
-#define SHARED_OFTEN     64   /* calls with large data before a communicator gets many slots */
+#define SHARED_DEPTH_FEW 8    /* big slots of a rank if memory is scarce, or if ranks share processors */
+#define SHARED_OFTEN     64   /* calls with data in slots after which big slots are opened */
 #define SHARED_INLINE    112  /* bytes of data beside a flag, 48 of them in the flag's cache line */
 #define SHARED_SMALL     4096 /* bytes of a small slot */
 /* Bytes of each part of a slot that is announced to a single reader while the next part is written. */
@@ -85,17 +85,14 @@ struct shared_rank {
     alignas(CACHE_LINE) char small[SHARED_DEPTH_ONE][SHARED_SMALL];
 };
 
-struct shared_big {
-    _Atomic uint64_t at; /* 0: not allocated yet; UINT64_MAX: no memory; else offset in the node's area + 1 */
-    uint32_t depth;      /* slots of a rank; written before `at` */
-    _Atomic uint32_t arrived; /* ranks that are ready to use the slots */
-};
-
 struct shared_head {
-    _Atomic uint32_t users;      /* ranks that have this block open */
-    uint32_t big_size;           /* bytes of a big slot, chosen by rank 0 */
-    struct shared_big few, many; /* initial big slots, and the slots that replace them (rings.c) */
-    _Atomic uint32_t readers;    /* ranks that can read the memory of all other ranks */
+    _Atomic uint32_t users; /* ranks that have this block open */
+    uint32_t big_size;      /* bytes of a big slot, chosen by rank 0 */
+    uint32_t big_depth;     /* big slots of a rank; written before `big_at` */
+    /* offset of the big slots in the node's area + 1; 0: not allocated yet; UINT64_MAX: no memory */
+    _Atomic uint64_t big_at;
+    _Atomic uint32_t big_arrived; /* ranks that are ready to use the big slots */
+    _Atomic uint32_t readers;     /* ranks that can read the memory of all other ranks */
     /* number of ranks that wait for a report of another rank (`done`, `accept` or `devices`) */
     alignas(CACHE_LINE) _Atomic uint32_t waiting;
     /* decisions of rank 0, by operation and size class (method.h) */
@@ -111,7 +108,7 @@ struct shared {
     size_t length;
     char *big;             /* [rank][big_depth][big_size], NULL until used */
     uint32_t big_depth;    /* big slots of a rank */
-    uint32_t often;        /* calls with large data so far, up to SHARED_OFTEN */
+    uint32_t often;        /* calls that have filled a small slot, up to SHARED_OFTEN */
     char *scratch;         /* 3 * SHARED_SCRATCH bytes, NULL until used */
     uint64_t step;         /* the last step that this rank has begun */
     uint64_t safe;         /* every rank is done with this step and all earlier steps */
@@ -171,8 +168,6 @@ static inline uint64_t shared_pack_entry(uint32_t number, enum coll_kind kind, i
 /* Opens the big slots if necessary, and finds out whether memory of other ranks can be read directly.
  * Returns false if there is no memory for slots. Collective. */
 bool shared_open_big(struct shared *b);
-/* Replaces the few big slots by many if there is memory. Collective. */
-void shared_open_many(struct shared *b);
 /* Frees the big slots. No rank may use them any more. */
 void shared_close_big(struct shared *b);
 
@@ -187,7 +182,7 @@ static inline void shared_enter_call(struct shared *b, enum coll_kind kind, int 
     struct shared_rank *me = &b->head->rank[b->comm->rank];
     atomic_store_explicit(&me->entered, shared_pack_entry(number, kind, root), memory_order_relaxed);
     if (bytes > SHARED_INLINE && unlikely(b->often < SHARED_OFTEN) && ++b->often == SHARED_OFTEN)
-        shared_open_many(b);
+        shared_open_big(b);
     const uint64_t what =
         (uint64_t)(kind + 1) << 56 | (uint64_t)(root & 0xffff) << 40 | (bytes & ~SHARED_WHAT_KIND);
     const uint64_t before = b->what;

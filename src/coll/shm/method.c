@@ -108,14 +108,6 @@ void shared_method_report(struct shared *b, enum coll_kind kind, size_t bytes,
                           memory_order_relaxed);
 }
 
-void shared_method_restart(struct shared *b)
-{
-    for (int kind = 0; kind < COLL_SCAN; kind++)
-        for (int class = 0; class < SHARED_CLASSES; class ++)
-            if (b->key[kind][class].tuner)
-                *b->key[kind][class].tuner = (struct shared_tuner){.tune = {.count = 0}};
-}
-
 void shared_method_close(struct shared *b)
 {
     for (int kind = 0; kind < COLL_SCAN; kind++)

@@ -66,8 +66,6 @@ struct shared_decision shared_method_begin(struct shared *b, enum coll_kind kind
 /* Reports the time of the call at this rank. */
 void shared_method_report(struct shared *b, enum coll_kind kind, size_t bytes,
                           const struct shared_decision *d, uint64_t ns, uint32_t period);
-/* Rank 0: discards the measurements because the slots have changed. */
-void shared_method_restart(struct shared *b);
 void shared_method_close(struct shared *b);
 
 #endif
