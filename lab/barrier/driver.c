@@ -19,7 +19,7 @@ static bool study_add_shape(struct barrier_study *s, int ranks, int nodes)
     return true;
 }
 
-static bool read_shapes(void *study, const char *text)
+static bool driver_read_shapes(void *study, const char *text)
 {
     struct barrier_study *s = study;
     int ranks, nodes, used;
@@ -30,7 +30,7 @@ static bool read_shapes(void *study, const char *text)
     return s->nshapes > 0;
 }
 
-static bool read_full(void *study, const char *value)
+static bool driver_select_full(void *study, const char *value)
 {
     struct barrier_study *s = study;
     (void)value;
@@ -45,20 +45,20 @@ static bool read_full(void *study, const char *value)
     return true;
 }
 
-static bool read_quick(void *study, const char *value)
+static bool driver_select_quick(void *study, const char *value)
 {
     struct barrier_study *s = study;
     (void)value;
     s->driver.quick = true;
-    return read_shapes(s, "2x2,4x2");
+    return driver_read_shapes(s, "2x2,4x2");
 }
 
 static const struct cli_option options[] = {
-    CLI_CALL_LINE("--quick", NULL, read_quick,
+    CLI_CALL_LINE("--quick", NULL, driver_select_quick,
                   "two small shapes, to check in some seconds that everything runs"),
-    CLI_CALL_LINE("--full", NULL, read_full,
+    CLI_CALL_LINE("--full", NULL, driver_select_full,
                   "2, 4, 8, 16 nodes, each with 1 rank per node and with 8, 16, 32, 64 ranks"),
-    CLI_CALL_LINE("--shapes", "8x2,4x4", read_shapes, "the jobs to measure, as ranks x nodes"),
+    CLI_CALL_LINE("--shapes", "8x2,4x4", driver_read_shapes, "the jobs to measure, as ranks x nodes"),
     CLI_REAL_LINE("--budget", "120", struct barrier_study, budget, 1e-3, 1e7,
                   "seconds for all jobs together; shapes that do not fit are left out"),
     CLI_FLAG_LINE("--json", struct barrier_study, json,
@@ -148,7 +148,7 @@ int bench_barrier_main(const struct bench_host *host, int argc, char **argv)
     /* run_print_progress prints no line for a topic equal to `doing`; study_run_jobs prints the progress. */
     snprintf(s->driver.doing, sizeof(s->driver.doing), "barrier");
     const struct cli c = {.program = "fishplate-lab barrier", .options = options};
-    read_shapes(s, "2x2,4x4,8x8,16x16,8x1,8x2,16x4,32x8,64x16");
+    driver_read_shapes(s, "2x2,4x4,8x8,16x16,8x1,8x2,16x4,32x8,64x16");
     const int next = cli_parse(&c, argc, argv, s);
     int status = 0;
     if (next == CLI_HELP)

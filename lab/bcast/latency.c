@@ -30,15 +30,15 @@ static struct sizes latency_select_sizes(bool quick, bool large)
 /* Measures the one-way time in seconds of an empty message between the root and each receiver in turn. */
 static double latency_time_one_way(const struct ib_rank *r, int calls)
 {
-    const int others = r->bench.size - 1, latency_run_rank = r->bench.rank;
+    const int others = r->bench.size - 1, rank = r->bench.rank;
     MPI_Barrier(r->bench.comm);
     const double start = MPI_Wtime();
     for (int i = 0; i < calls; i++) {
         const int peer = i % others + 1;
-        if (latency_run_rank == 0) {
+        if (rank == 0) {
             MPI_Send(NULL, 0, MPI_BYTE, peer, 1, r->bench.comm);
             MPI_Recv(NULL, 0, MPI_BYTE, peer, 1, r->bench.comm, MPI_STATUS_IGNORE);
-        } else if (latency_run_rank == peer) {
+        } else if (rank == peer) {
             MPI_Recv(NULL, 0, MPI_BYTE, 0, 1, r->bench.comm, MPI_STATUS_IGNORE);
             MPI_Send(NULL, 0, MPI_BYTE, 0, 1, r->bench.comm);
         }

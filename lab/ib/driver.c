@@ -69,7 +69,7 @@ bool ib_find_programs(struct ib_driver *d)
     return true;
 }
 
-static bool read_topic(void *driver, const char *name)
+static bool driver_read_topic(void *driver, const char *name)
 {
     struct ib_driver *d = driver;
     for (int i = 0; i < d->topics->ntopics; i++)
@@ -97,7 +97,7 @@ static const struct cli_option peer_options[] = {
     COMMON_LINES, CLI_TEXT_LINE("--svg", "FOLDER", struct ib_driver, svg, "write the curves as SVG pictures"),
     CLI_FLAG_LINE("--no-peers", struct ib_driver, no_peers, "do not measure other MPI libraries"), CLI_END};
 
-static const struct cli_option *command_options(const struct ib_command *c)
+static const struct cli_option *driver_make_options(const struct ib_command *c)
 {
     return c->peers ? peer_options : c->draws ? drawing_options : plain_options;
 }
@@ -105,7 +105,7 @@ static const struct cli_option *command_options(const struct ib_command *c)
 void ib_print_options(const struct ib_command *c)
 {
     puts("\nOptions:");
-    cli_print_options(command_options(c), stdout);
+    cli_print_options(driver_make_options(c), stdout);
 }
 
 static int driver_parse(struct ib_driver *d, int argc, char **argv)
@@ -113,8 +113,8 @@ static int driver_parse(struct ib_driver *d, int argc, char **argv)
     char program[64];
     snprintf(program, sizeof(program), "fishplate-lab %s", d->command);
     const struct cli c = {.program = program,
-                          .options = command_options(d->topics),
-                          .operand = read_topic,
+                          .options = driver_make_options(d->topics),
+                          .operand = driver_read_topic,
                           .operands = "a topic"};
     const int next = cli_parse(&c, argc, argv, d);
     if (d->repeat == 0)
@@ -141,7 +141,7 @@ void ib_draw_curves(struct ib_driver *d, const struct ib_curves *c)
     fprintf(stderr, "%sfishplate-lab %s: wrote %s\n", d->terminal ? "\r\033[K" : "", d->command, path);
 }
 
-static void open_document(struct ib_driver *d)
+static void driver_open_document(struct ib_driver *d)
 {
     char program[64];
     struct json *j = &d->document;
@@ -155,7 +155,7 @@ static void open_document(struct ib_driver *d)
     json_array(j, "tables");
 }
 
-static void close_document(struct ib_driver *d)
+static void driver_close_document(struct ib_driver *d)
 {
     struct json *j = &d->document;
     json_end(j);
@@ -165,17 +165,17 @@ static void close_document(struct ib_driver *d)
     json_end(j);
 }
 
-static int run_topics(struct ib_driver *d)
+static int driver_run_topics(struct ib_driver *d)
 {
     if (d->json)
-        open_document(d);
+        driver_open_document(d);
     for (int i = 0; i < d->topics->ntopics; i++)
         if (d->wanted & (1u << i))
             d->topics->topics[i]->tables(d);
     if (d->terminal)
         fprintf(stderr, "\r\033[K");
     if (d->json)
-        close_document(d);
+        driver_close_document(d);
     else
         printf("\n%d jobs, %d failed; %.0f s.%s\n", d->jobs, d->failures, ib_now_seconds() - d->started,
                d->failures ? "" : " All data that was checked arrived as sent.");
@@ -202,7 +202,7 @@ int ib_command_main(const struct ib_command *command, struct ib_driver *d, int a
     d->peers = &peers;
     if (command->peers)
         ib_peers_open(&peers, d, command->peers);
-    const int status = run_topics(d);
+    const int status = driver_run_topics(d);
     ib_peers_close(&peers);
     d->peers = NULL;
     return status;

@@ -29,7 +29,7 @@ static void bowtie_set_last_byte(struct bowtie *t)
     t->out[t->bytes - 1] = t->change ? (char)++t->turn : PUTNR_CONSTANT;
 }
 
-static void rendezvous_bowtie(void *arg, int n)
+static void bowtie_exchange(void *arg, int n)
 {
     struct bowtie *t = arg;
     for (int i = 0; i < n; i++) {
@@ -42,7 +42,7 @@ static void rendezvous_bowtie(void *arg, int n)
 }
 
 /* All-to-all exchange with four partners at a time, as in [Takagi13 4.2.2]. */
-static void rendezvous_all_to_all(void *arg, int n)
+static void bowtie_exchange_all_to_all(void *arg, int n)
 {
     struct bowtie *t = arg;
     for (int i = 0; i < n; i++)
@@ -59,25 +59,25 @@ static void rendezvous_all_to_all(void *arg, int n)
         }
 }
 
-static void check_bowtie(struct ib_rank *r, struct bowtie *t)
+static void bowtie_check(struct ib_rank *r, struct bowtie *t)
 {
     size_t bytes = (size_t)t->bytes;
     for (unsigned round = 0; round < 3; round++) {
         bench_fill(t->out, bytes, 2 * round + (unsigned)t->me);
         memset(t->in, (int)round, bytes);
-        rendezvous_bowtie(t, 1);
+        bowtie_exchange(t, 1);
         r->bench.errors += bench_check(t->in, bytes - 1, 2 * round + (unsigned)t->peer);
         const char last = t->change ? (char)t->turn : PUTNR_CONSTANT; /* both ranks count alike */
         r->bench.errors += t->in[bytes - 1] != last;
     }
 }
 
-static void check_all_to_all(struct ib_rank *r, struct bowtie *t)
+static void bowtie_check_all_to_all(struct ib_rank *r, struct bowtie *t)
 {
     size_t bytes = (size_t)t->bytes;
     bench_fill(t->out, bytes, 7 + (unsigned)t->me);
     memset(t->in, 0, bytes * (size_t)t->size);
-    rendezvous_all_to_all(t, 1);
+    bowtie_exchange_all_to_all(t, 1);
     for (int from = 0; from < t->size; from++)
         r->bench.errors += bench_check(t->in + (size_t)from * bytes, bytes, 7 + (unsigned)from);
 }
@@ -93,10 +93,10 @@ static void rendezvous_run_rank(struct ib_rank *r)
         t.bytes = (int)sizes[i];
         t.out = bench_alloc(sizes[i]);
         t.in = bench_alloc(sizes[i] * (all ? (size_t)t.size : 1));
-        (all ? check_all_to_all : check_bowtie)(r, &t);
-        bench_measure(&r->bench, MPI_COMM_WORLD, true, all ? rendezvous_all_to_all : rendezvous_bowtie, &t,
+        (all ? bowtie_check_all_to_all : bowtie_check)(r, &t);
+        bench_measure(&r->bench, MPI_COMM_WORLD, true, all ? bowtie_exchange_all_to_all : bowtie_exchange, &t,
                       &s);
-        (all ? check_all_to_all : check_bowtie)(r, &t);
+        (all ? bowtie_check_all_to_all : bowtie_check)(r, &t);
         ib_report_figure(r, IB_TIME, s.min * 1e6, "time.%zu", sizes[i]);
         free(t.in);
         free(t.out);
@@ -121,7 +121,7 @@ static struct ib_figures *rendezvous_run_job(struct ib_driver *d, int protocol, 
 }
 
 /* The largest advantage in time of `a` over `b` over all sizes, in percent. */
-static double rendezvous_speedup(struct ib_figures *a, struct ib_figures *b)
+static double rendezvous_find_speedup(struct ib_figures *a, struct ib_figures *b)
 {
     double most = -1000;
     for (int i = 0; i < NSIZES; i++) {
@@ -173,8 +173,8 @@ static void rendezvous_compare_six(struct ib_driver *d, int ranks, bool all, con
         "at its best put is %.0f %% faster than get, get %.0f %% faster than getcqe; against rput, put "
         "%.0f %% "
         "and get %.0f %%.",
-        rendezvous_speedup(f[PUT], f[GET]), rendezvous_speedup(f[GET], f[GETCQE]),
-        rendezvous_speedup(f[PUT], f[RPUT]), rendezvous_speedup(f[GET], f[RPUT]));
+        rendezvous_find_speedup(f[PUT], f[GET]), rendezvous_find_speedup(f[GET], f[GETCQE]),
+        rendezvous_find_speedup(f[PUT], f[RPUT]), rendezvous_find_speedup(f[GET], f[RPUT]));
     rendezvous_print_polling(t, d, ranks, f[PUTNR], f[PUT]);
     ib_table_close(t);
     for (int p = 0; p < NPROTOCOLS; p++)
@@ -202,7 +202,7 @@ static void rendezvous_print_worst_case(struct ib_driver *d, int ranks, const ch
     }
     ib_table_add_remark(
         t, "with the same byte put is up to %.0f %% faster than putnr; with another, up to %.0f %%.",
-        rendezvous_speedup(f[1], f[0]), rendezvous_speedup(f[3], f[2]));
+        rendezvous_find_speedup(f[1], f[0]), rendezvous_find_speedup(f[3], f[2]));
     for (int i = 0; i < 4; i++)
         ib_table_add_remark(t, "%s: one more message for %.0f of %.0f.", names[i],
                             ib_find_figure(f[i], "notified"), ib_find_figure(f[i], "offered"));

@@ -94,7 +94,7 @@ static int run_split_words(char *text, const char *before, char **argv, int n)
     return n;
 }
 
-static void exec_job(struct ib_driver *d, const struct ib_job *job, char *args)
+static void run_exec_job(struct ib_driver *d, const struct ib_job *job, char *args)
 {
     char ranks[16], nodes[16], timeout[16], *settings = strdup(job->settings), *argv[ARGUMENTS_MAX];
     int n = 0;
@@ -157,7 +157,7 @@ static bool run_job_once(struct ib_driver *d, const struct ib_job *job, char *ar
         close(fd[1]);
         if (job->peer)
             ib_peer_exec(job, args);
-        exec_job(d, job, args);
+        run_exec_job(d, job, args);
     }
     close(fd[1]);
     FILE *in = fdopen(fd[0], "r");

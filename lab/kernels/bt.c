@@ -41,7 +41,7 @@ static bool bt_accepts_ranks(int ranks, enum kernel_class class)
     return adi_accepts_ranks(&problems[class], ranks);
 }
 
-static void run_bt(struct kernel_run *run, struct kernel_result *out)
+static void bt_run(struct kernel_run *run, struct kernel_result *out)
 {
     const struct adi_problem *p = &problems[run->class];
     const double n = p->n;
@@ -57,5 +57,5 @@ const struct kernel kernel_bt = {
     .unit = "Mflop/s",
     .ranks = "square numbers that give each rank's cells at least 3 grid points in each direction",
     .accepts_ranks = bt_accepts_ranks,
-    .run = run_bt,
+    .run = bt_run,
 };

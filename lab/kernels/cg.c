@@ -198,7 +198,7 @@ static void cg_fill_with_ones(double *x, int n)
         x[i] = 1;
 }
 
-static void run_cg(struct kernel_run *run, struct kernel_result *out)
+static void cg_run(struct kernel_run *run, struct kernel_result *out)
 {
     struct grid g;
     double zeta = 0, residual, entries, all_entries = 0;
@@ -241,5 +241,5 @@ const struct kernel kernel_cg = {
     .unit = "Mflop/s",
     .ranks = "powers of two",
     .accepts_ranks = cg_accepts_ranks,
-    .run = run_cg,
+    .run = cg_run,
 };

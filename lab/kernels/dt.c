@@ -97,7 +97,7 @@ static void graph_build_shuffle(struct traffic_graph *g, int sources)
 
 /* base^exponent mod modulus as the suite computes it: products wrap at 32 bits and remainders keep the sign
  * of the product. */
-static int32_t power_mod(int32_t base, int64_t exponent, int32_t modulus)
+static int32_t dt_power_mod(int32_t base, int64_t exponent, int32_t modulus)
 {
     uint32_t square = (uint32_t)base, result = 1;
     if (exponent == 0)
@@ -115,24 +115,24 @@ static int32_t power_mod(int32_t base, int64_t exponent, int32_t modulus)
 }
 
 /* Number of samples of a source: the mean of its class, plus or minus a random deviation. */
-static int source_samples(enum kernel_class class, int task)
+static int dt_count_source_samples(enum kernel_class class, int task)
 {
     const uint64_t product = (uint64_t)(2 * task + 1) * 314159265u; /* less than 2^46 for every task */
     const double fraction = (double)product * 0x1p-46;
     const int32_t base = (int)(1 / fraction) * 'S'; /* the suite uses 'S' for every class */
-    const int32_t spread = power_mod(base, 2 * task + 1, 2 * classes[class].deviation);
+    const int32_t spread = dt_power_mod(base, 2 * task + 1, 2 * classes[class].deviation);
     return classes[class].samples - classes[class].deviation + abs(spread);
 }
 
 static struct features features_generate(struct kernel_run *run, int task)
 {
     static const int32_t modulus[FIELDS] = {421, 419, 1427, 3527}, factor[FIELDS] = {2, 2, 2, 5};
-    struct features f = {.length = source_samples(run->class, task) * FIELDS};
+    struct features f = {.length = dt_count_source_samples(run->class, task) * FIELDS};
     const int64_t skip = (int64_t)f.length * (task + 1) % 3141592;
     int32_t seed[FIELDS];
     f.values = kernel_alloc(run, (size_t)f.length * sizeof(*f.values));
     for (int k = 0; k < FIELDS; k++)
-        seed[k] = power_mod(factor[k], skip, modulus[k]);
+        seed[k] = dt_power_mod(factor[k], skip, modulus[k]);
     for (int i = 0; i < f.length; i += FIELDS)
         for (int k = 0; k < FIELDS; k++) {
             seed[k] = seed[k] * factor[k] % modulus[k];
@@ -157,7 +157,7 @@ static void features_resample(struct kernel_run *run, struct features *f, int le
     *f = (struct features){length, values};
 }
 
-static double sample_distance(const struct features *a, const struct features *b, int at)
+static double features_sample_distance(const struct features *a, const struct features *b, int at)
 {
     double sum = 0;
     for (int k = 0; k < FIELDS; k++) {
@@ -177,13 +177,13 @@ static void features_filter(struct kernel_run *run, struct features *a, struct f
     if (a->length > b->length)
         features_resample(run, b, a->length);
     for (int i = FIELDS; i < a->length - FIELDS; i += FIELDS) {
-        double nearest = sample_distance(a, b, i);
+        double nearest = features_sample_distance(a, b, i);
         int from = i;
-        if (sample_distance(a, b, i + FIELDS) < nearest) {
+        if (features_sample_distance(a, b, i + FIELDS) < nearest) {
             from = i + FIELDS;
-            nearest = sample_distance(a, b, from);
+            nearest = features_sample_distance(a, b, from);
         }
-        if (sample_distance(a, b, i - FIELDS) < nearest)
+        if (features_sample_distance(a, b, i - FIELDS) < nearest)
             from = i - FIELDS;
         for (int k = 0; k < FIELDS; k++)
             a->values[i + k] = weight * b->values[from + k];
@@ -246,7 +246,7 @@ static double task_compute_checksum(struct kernel_run *run, const struct task *t
     return (double)((number + 1) * ((int64_t)sum / task->inputs));
 }
 
-static void run_graph(struct kernel_run *run, struct kernel_result *out, enum graph graph)
+static void dt_run_graph(struct kernel_run *run, struct kernel_result *out, enum graph graph)
 {
     static void (*const build[GRAPHS])(struct traffic_graph *, int) = {
         graph_build_black_hole, graph_build_white_hole, graph_build_shuffle};
@@ -275,19 +275,19 @@ static void run_graph(struct kernel_run *run, struct kernel_result *out, enum gr
     free(g);
 }
 
-static void run_black_hole(struct kernel_run *run, struct kernel_result *out)
+static void dt_run_black_hole(struct kernel_run *run, struct kernel_result *out)
 {
-    run_graph(run, out, BLACK_HOLE);
+    dt_run_graph(run, out, BLACK_HOLE);
 }
 
-static void run_white_hole(struct kernel_run *run, struct kernel_result *out)
+static void dt_run_white_hole(struct kernel_run *run, struct kernel_result *out)
 {
-    run_graph(run, out, WHITE_HOLE);
+    dt_run_graph(run, out, WHITE_HOLE);
 }
 
-static void run_shuffle(struct kernel_run *run, struct kernel_result *out)
+static void dt_run_shuffle(struct kernel_run *run, struct kernel_result *out)
 {
-    run_graph(run, out, SHUFFLE);
+    dt_run_graph(run, out, SHUFFLE);
 }
 
 const struct kernel kernel_dt_bh = {
@@ -295,7 +295,7 @@ const struct kernel kernel_dt_bh = {
     .doc = "data traffic, black hole: large messages of many sources, combined in a tree",
     .unit = "MB/s",
     .ranks = "any number",
-    .run = run_black_hole,
+    .run = dt_run_black_hole,
 };
 
 const struct kernel kernel_dt_wh = {
@@ -303,7 +303,7 @@ const struct kernel kernel_dt_wh = {
     .doc = "data traffic, white hole: large messages of one source, passed down a tree",
     .unit = "MB/s",
     .ranks = "any number",
-    .run = run_white_hole,
+    .run = dt_run_white_hole,
 };
 
 const struct kernel kernel_dt_sh = {
@@ -311,5 +311,5 @@ const struct kernel kernel_dt_sh = {
     .doc = "data traffic, shuffle: large messages through a butterfly",
     .unit = "MB/s",
     .ranks = "any number",
-    .run = run_shuffle,
+    .run = dt_run_shuffle,
 };

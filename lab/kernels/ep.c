@@ -26,7 +26,7 @@ struct tally {
     double x, y, ring[RINGS];
 };
 
-static void tally_batch(struct tally *t, uint64_t seed, int pairs)
+static void ep_tally_batch(struct tally *t, uint64_t seed, int pairs)
 {
     for (int i = 0; i < pairs; i++) {
         double x = 2 * random_next(&seed) - 1, y = 2 * random_next(&seed) - 1;
@@ -44,14 +44,14 @@ static void tally_batch(struct tally *t, uint64_t seed, int pairs)
     }
 }
 
-static void run_ep(struct kernel_run *run, struct kernel_result *out)
+static void ep_run(struct kernel_run *run, struct kernel_result *out)
 {
     const uint64_t seed = 271828183, pairs = UINT64_C(1) << classes[run->class].log2_pairs;
     const int batches = (int)(pairs / BATCH);
     struct tally mine = {0}, all;
     double started = kernel_start(run);
     for (int b = run->rank; b < batches; b += run->size) {
-        tally_batch(&mine, random_skip(seed, 2 * (uint64_t)b * BATCH), BATCH);
+        ep_tally_batch(&mine, random_skip(seed, 2 * (uint64_t)b * BATCH), BATCH);
         kernel_progress(run, b, batches);
     }
     MPI_Allreduce(&mine, &all, sizeof(all) / sizeof(double), MPI_DOUBLE, MPI_SUM, run->comm);
@@ -66,5 +66,5 @@ const struct kernel kernel_ep = {
     .doc = "Gaussian pairs from random numbers; one reduction at the end",
     .unit = "Mpair/s",
     .ranks = "any number",
-    .run = run_ep,
+    .run = ep_run,
 };

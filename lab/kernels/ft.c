@@ -73,8 +73,8 @@ struct transform {
 
 /* Stockham transforms of length n of `batch` interleaved sequences: no bit reversal, and the innermost loop
  * accesses consecutive memory. The result is in data; scratch has the same size. sign is -1 or 1. */
-static void ft_fourier(struct complex *data, struct complex *scratch, int n, int batch,
-                       const struct complex *roots, int sign)
+static void ft_transform_batch(struct complex *data, struct complex *scratch, int n, int batch,
+                               const struct complex *roots, int sign)
 {
     struct complex *from = data, *to = scratch;
     for (int half = n / 2, step = 1; half >= 1; half /= 2, step *= 2) {
@@ -102,16 +102,16 @@ static void ft_transform_planes(struct transform *t, struct complex *u, int sign
     size_t plane = (size_t)t->nx * (size_t)t->ny;
     for (int z = 0; z < t->planes; z++) {
         for (int y = 0; y < t->ny; y++)
-            ft_fourier(u + (size_t)z * plane + (size_t)y * (size_t)t->nx, t->scratch, t->nx, 1, t->roots[0],
-                       sign);
-        ft_fourier(u + (size_t)z * plane, t->scratch, t->ny, t->nx, t->roots[1], sign);
+            ft_transform_batch(u + (size_t)z * plane + (size_t)y * (size_t)t->nx, t->scratch, t->nx, 1,
+                               t->roots[0], sign);
+        ft_transform_batch(u + (size_t)z * plane, t->scratch, t->ny, t->nx, t->roots[1], sign);
     }
 }
 
 static void ft_transform_lines(struct transform *t, struct complex *u, int sign)
 {
     for (size_t at = 0; at < t->points; at += (size_t)t->nz)
-        ft_fourier(u + at, t->scratch, t->nz, 1, t->roots[2], sign);
+        ft_transform_batch(u + at, t->scratch, t->nz, 1, t->roots[2], sign);
 }
 
 static void ft_exchange(struct transform *t, struct complex *from, struct complex *to)
@@ -233,7 +233,7 @@ static void ft_close(struct transform *t)
         free(t->roots[d]);
 }
 
-static void run_ft(struct kernel_run *run, struct kernel_result *out)
+static void ft_run(struct kernel_run *run, struct kernel_result *out)
 {
     struct transform t;
     int iterations = classes[run->class].iterations;
@@ -279,5 +279,5 @@ const struct kernel kernel_ft = {
     .unit = "Mflop/s",
     .ranks = "powers of two up to the number of planes",
     .accepts_ranks = ft_accepts_ranks,
-    .run = run_ft,
+    .run = ft_run,
 };

@@ -202,7 +202,7 @@ static bool isort_ranges_are_complete(struct sort *s)
     return all == s->total;
 }
 
-static void run_is(struct kernel_run *run, struct kernel_result *out)
+static void isort_run(struct kernel_run *run, struct kernel_result *out)
 {
     struct sort s = {.run = run, .total = INT64_C(1) << classes[run->class].log2_keys};
     int32_t probes[PROBES];
@@ -243,5 +243,5 @@ const struct kernel kernel_is = {
     .doc = "sort of integer keys; all keys in one MPI_Alltoallv, ten times",
     .unit = "Mkey/s",
     .ranks = "any number",
-    .run = run_is,
+    .run = isort_run,
 };

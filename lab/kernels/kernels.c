@@ -22,7 +22,7 @@ struct kernel_options {
     unsigned classes; /* bit i: class i is selected */
 };
 
-static bool read_classes(void *options, const char *text)
+static bool kernels_read_classes(void *options, const char *text)
 {
     struct kernel_options *o = options;
     o->classes = 0;
@@ -35,7 +35,7 @@ static bool read_classes(void *options, const char *text)
     return o->classes != 0;
 }
 
-static bool read_kernel(void *options, const char *name)
+static bool kernels_read_kernel(void *options, const char *name)
 {
     struct kernel_options *o = options;
     for (int i = 0; i < KERNELS; i++)
@@ -47,7 +47,7 @@ static bool read_kernel(void *options, const char *name)
 }
 
 static const struct cli_option options[] = {
-    CLI_CALL_LINE("--class", "S", read_classes,
+    CLI_CALL_LINE("--class", "S", kernels_read_classes,
                   "problem size: S (default; takes seconds), W, A, B, or several: SWA"),
     CLI_FLAG_LINE("--json", struct kernel_options, json, "one JSON document instead of the table"),
     CLI_FLAG_LINE("--quiet", struct kernel_options, quiet,
@@ -81,7 +81,7 @@ static bool kernels_parse(struct kernel_options *o, int argc, char **argv, bool 
 {
     const struct cli c = {.program = "fishplate-lab kernels",
                           .options = options,
-                          .operand = read_kernel,
+                          .operand = kernels_read_kernel,
                           .operands = "a kernel",
                           .silent = silent};
     *o = (struct kernel_options){.classes = 1u << CLASS_S};
@@ -117,7 +117,7 @@ struct traffic {
     double frames, credits, most;
 };
 
-static struct traffic count_traffic(const struct kernel_run *run)
+static struct traffic kernels_count_traffic(const struct kernel_run *run)
 {
     double sums[2] = {ib_counter("ib_frames_sent"), ib_counter("ib_credit_messages")};
     struct traffic t = {.most = ib_counter("ib_receives_posted_max")};
@@ -170,7 +170,7 @@ static bool kernels_run_one(const struct kernel_options *o, const struct kernel 
     run.name = k->name;
     run.progress_time = MPI_Wtime();
     k->run(&run, &result);
-    const struct traffic t = o->json ? count_traffic(&run) : (struct traffic){0};
+    const struct traffic t = o->json ? kernels_count_traffic(&run) : (struct traffic){0};
     if (run.rank == 0 && !o->quiet)
         kernels_print_result(o, k, run.class, &result, &t, j);
     return result.verified;

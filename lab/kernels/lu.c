@@ -202,7 +202,7 @@ static bool lu_accepts_ranks(int ranks, enum kernel_class class)
     return kernel_divide_plane(ranks, problems[class].n, LU_POINTS_MIN, cut);
 }
 
-static void run_lu(struct kernel_run *run, struct kernel_result *out)
+static void lu_run(struct kernel_run *run, struct kernel_result *out)
 {
     const struct problem *p = &problems[run->class];
     struct lu_grid g;
@@ -227,5 +227,5 @@ const struct kernel kernel_lu = {
     .unit = "Mflop/s",
     .ranks = "any number that gives each rank at least 3 grid points in x and y",
     .accepts_ranks = lu_accepts_ranks,
-    .run = run_lu,
+    .run = lu_run,
 };

@@ -271,7 +271,7 @@ static void mg_open(struct multigrid *m, struct kernel_run *run)
     mg_make_charges(m);
 }
 
-static void run_mg(struct kernel_run *run, struct kernel_result *out)
+static void mg_run(struct kernel_run *run, struct kernel_result *out)
 {
     struct multigrid m;
     mg_open(&m, run);
@@ -311,5 +311,5 @@ const struct kernel kernel_mg = {
     .unit = "Mflop/s",
     .ranks = "powers of two",
     .accepts_ranks = mg_accepts_ranks,
-    .run = run_mg,
+    .run = mg_run,
 };

@@ -99,7 +99,7 @@ static bool path_exists(const char *folder, const char *name)
 
 /* ---- The suite ---- */
 
-static bool folder_is_suite(const char *folder)
+static bool npb_folder_is_suite(const char *folder)
 {
     return path_exists(folder, "Makefile") && path_exists(folder, "config") && path_exists(folder, "sys");
 }
@@ -108,21 +108,21 @@ static bool folder_is_suite(const char *folder)
 static bool npb_find_suite(struct npb *n)
 {
     static char found[PATH_MAX];
-    if (folder_is_suite(n->suite))
+    if (npb_folder_is_suite(n->suite))
         return true;
     DIR *dir = opendir(n->suite);
     const struct dirent *e;
     while (dir && (e = readdir(dir))) {
         const size_t len = strlen(e->d_name);
         if (len > 4 && strcmp(e->d_name + len - 4, "-MPI") == 0 && path_join(n->suite, e->d_name, found) &&
-            folder_is_suite(found)) {
+            npb_folder_is_suite(found)) {
             n->suite = found;
             break;
         }
     }
     if (dir)
         closedir(dir);
-    if (folder_is_suite(n->suite))
+    if (npb_folder_is_suite(n->suite))
         return true;
     fprintf(stderr,
             "fishplate-lab kernels: %s is not the NAS suite: there is no folder in it with Makefile, config "
@@ -301,7 +301,7 @@ static void npb_print_number(double x, const char *format, const char *none)
         printf(format, x);
 }
 
-static const char *npb_outcome(const struct figures *f)
+static const char *npb_name_outcome(const struct figures *f)
 {
     return isnan(f->seconds) ? "no result" : f->verified ? "verified" : "WRONG";
 }
@@ -327,7 +327,7 @@ static void npb_print_row(struct npb *n, const char *name, char class, const str
         npb_print_number(suite->seconds, " %10.3f", "          -");
         npb_print_number(ours->seconds / suite->seconds, " %11.2f", "           -");
         npb_print_number(suite->rate, " %12.1f", "            -");
-        printf("   ours %s, suite %s\n", npb_outcome(ours), npb_outcome(suite));
+        printf("   ours %s, suite %s\n", npb_name_outcome(ours), npb_name_outcome(suite));
     }
     fflush(stdout);
 }
@@ -364,7 +364,7 @@ static void npb_run_all(struct npb *n)
 
 /* ---- The command ---- */
 
-static bool read_kernel(void *npb, const char *word)
+static bool npb_read_kernel(void *npb, const char *word)
 {
     struct npb *n = npb;
     for (int i = 0; i < NAMES; i++)
@@ -375,7 +375,7 @@ static bool read_kernel(void *npb, const char *word)
     return false;
 }
 
-static bool read_classes(void *npb, const char *value)
+static bool npb_read_classes(void *npb, const char *value)
 {
     ((struct npb *)npb)->classes = value;
     return *value && strspn(value, "SWABswab") == strlen(value);
@@ -385,7 +385,7 @@ static const struct cli_option options[] = {
     CLI_TEXT_LINE("--npb", "DIR", struct npb, suite, "folder of the suite"),
     CLI_INT_LINE("--ranks", "4", struct npb, ranks, 1, 1 << 20,
                  "number of ranks; bt and sp take square numbers"),
-    CLI_CALL_LINE("--class", "S", read_classes, "S, W, A, B, or several: SWA"),
+    CLI_CALL_LINE("--class", "S", npb_read_classes, "S, W, A, B, or several: SWA"),
     CLI_TEXT_LINE("--mpiexec", "WORDS", struct npb, words,
                   "more options for mpiexec, for both: --mpiexec \"-vnodes 4\""),
     CLI_FLAG_LINE("--json", struct npb, json, "one JSON document instead of the table"),
@@ -411,7 +411,7 @@ static bool npb_parse(struct npb *n, int argc, char **argv)
 {
     const struct cli c = {.program = "fishplate-lab kernels",
                           .options = options,
-                          .operand = read_kernel,
+                          .operand = npb_read_kernel,
                           .operands = "a kernel of the suite"};
     const int next = cli_parse(&c, argc, argv, n);
     n->help = next == CLI_HELP;

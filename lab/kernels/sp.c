@@ -41,7 +41,7 @@ static bool sp_accepts_ranks(int ranks, enum kernel_class class)
     return adi_accepts_ranks(&problems[class], ranks);
 }
 
-static void run_sp(struct kernel_run *run, struct kernel_result *out)
+static void sp_run(struct kernel_run *run, struct kernel_result *out)
 {
     const struct adi_problem *p = &problems[run->class];
     const double n = p->n;
@@ -56,5 +56,5 @@ const struct kernel kernel_sp = {
     .unit = "Mflop/s",
     .ranks = "square numbers that give each rank's cells at least 3 grid points in each direction",
     .accepts_ranks = sp_accepts_ranks,
-    .run = run_sp,
+    .run = sp_run,
 };

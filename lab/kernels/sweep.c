@@ -62,8 +62,8 @@ static void sweep_slopes(int octant, int angle, double out[3])
 }
 
 /* Exact flux at point (x, y, z); coordinates are in cells from the corner of the cube. */
-static double sweep_exact(const struct sweep *s, const struct sweep_block *p, int angle, double x, double y,
-                          double z)
+static double sweep_exact_flux(const struct sweep *s, const struct sweep_block *p, int angle, double x,
+                               double y, double z)
 {
     double slope[3];
     sweep_slopes(p->octant, p->angle + angle, slope);
@@ -92,8 +92,8 @@ static void sweep_fill_face(const struct sweep *s, const struct sweep_block *p, 
             double z = p->sign[2] > 0 ? plane + 0.5 : s->n - plane - 0.5;
             for (int l = 0; l < s->plane.count[1 - d]; l++) {
                 double along = s->plane.first[1 - d] + l + 0.5;
-                *face++ =
-                    d == 0 ? sweep_exact(s, p, a, edge, along, z) : sweep_exact(s, p, a, along, edge, z);
+                *face++ = d == 0 ? sweep_exact_flux(s, p, a, edge, along, z)
+                                 : sweep_exact_flux(s, p, a, along, edge, z);
             }
         }
 }
@@ -104,8 +104,8 @@ static void sweep_fill_below(const struct sweep *s, const struct sweep_block *p)
     for (int a = 0; a < ANGLE_BLOCK; a++)
         for (int j = 0; j < s->plane.count[1]; j++)
             for (int i = 0; i < s->plane.count[0]; i++)
-                *below++ = sweep_exact(s, p, a, s->plane.first[0] + i + 0.5, s->plane.first[1] + j + 0.5,
-                                       p->sign[2] > 0 ? 0 : s->n);
+                *below++ = sweep_exact_flux(s, p, a, s->plane.first[0] + i + 0.5, s->plane.first[1] + j + 0.5,
+                                            p->sign[2] > 0 ? 0 : s->n);
 }
 
 /* Solves one angle in one plane. The flux at a cell's centre is the mean of the fluxes through two opposite
@@ -130,7 +130,8 @@ static void sweep_solve_plane(struct sweep *s, const struct sweep_block *p, int 
         for (int c = 0; c < s->plane.count[0]; c++) {
             int i = p->sign[0] > 0 ? c : s->plane.count[0] - 1 - c;
             double *below = fz + j * s->plane.count[0] + i;
-            double right = sweep_exact(s, p, a, s->plane.first[0] + i + 0.5, s->plane.first[1] + j + 0.5, z);
+            double right =
+                sweep_exact_flux(s, p, a, s->plane.first[0] + i + 0.5, s->plane.first[1] + j + 0.5, z);
             double flux =
                 (source + absorbed * right + weight[0] * fx[j] + weight[1] * fy[i] + weight[2] * *below) /
                 sum;
@@ -183,7 +184,7 @@ static bool sweep_accepts_ranks(int ranks, enum kernel_class class)
     return kernel_divide_plane(ranks, problems[class].n, POINTS_MIN, out);
 }
 
-static void run_sweep(struct kernel_run *run, struct kernel_result *out)
+static void sweep_run(struct kernel_run *run, struct kernel_result *out)
 {
     const struct problem *p = &problems[run->class];
     const double bound = 1e-10;
@@ -207,5 +208,5 @@ const struct kernel kernel_sweep = {
     .unit = "Mcell/s",
     .ranks = "any number that gives each rank at least one grid point in x and y",
     .accepts_ranks = sweep_accepts_ranks,
-    .run = run_sweep,
+    .run = sweep_run,
 };

@@ -190,7 +190,7 @@ static void vis_run_leader(struct scene *s, struct kernel_run *run, struct kerne
     free(b);
 }
 
-static void run_vis(struct kernel_run *run, struct kernel_result *out)
+static void vis_run(struct kernel_run *run, struct kernel_result *out)
 {
     const struct problem *p = &problems[run->class];
     struct scene s;
@@ -215,5 +215,5 @@ const struct kernel kernel_vis = {
     .doc = "surfaces of a volume, extracted by the next free rank; large messages of unknown order and size",
     .unit = "Mcell/s",
     .ranks = "any number",
-    .run = run_vis,
+    .run = vis_run,
 };

@@ -43,7 +43,8 @@ static const struct cli_option options[] = {
                   "write plots of measured points, fitted curves and predictions"),
     CLI_END};
 
-static void read_curve(const struct ib_figures *f, const char *what, const char *verb, struct logp_curve *c)
+static void driver_read_curve(const struct ib_figures *f, const char *what, const char *verb,
+                              struct logp_curve *c)
 {
     c->n = 0;
     for (int i = 0; i < LOGP_COUNTS; i++) {
@@ -55,12 +56,12 @@ static void read_curve(const struct ib_figures *f, const char *what, const char 
     }
 }
 
-static void read_verb(const struct ib_figures *f, const char *name, struct logp_verb_result *v)
+static void driver_read_verb(const struct ib_figures *f, const char *name, struct logp_verb_result *v)
 {
-    read_curve(f, "single", name, &v->single);
-    read_curve(f, "list", name, &v->list);
-    read_curve(f, "trip", name, &v->trip);
-    read_curve(f, "trip_median", name, &v->trip_median);
+    driver_read_curve(f, "single", name, &v->single);
+    driver_read_curve(f, "list", name, &v->list);
+    driver_read_curve(f, "trip", name, &v->trip);
+    driver_read_curve(f, "trip_median", name, &v->trip_median);
     v->fit_single = fit_overhead(v->single.p, v->single.us, v->single.n);
     v->fit_list = fit_overhead(v->list.p, v->list.us, v->list.n);
     v->fit_trip = fit_trip(v->trip.p, v->trip.us, v->trip.n);
@@ -85,14 +86,14 @@ static void driver_measure(struct logp_study *s)
                                .repeat = 1};
     struct ib_figures *f = ib_run_job(&s->driver, &job, "peers=%d repeat=%d", s->peers, s->repeat);
     for (int v = 0; v < logp_nverbs; v++)
-        read_verb(f, logp_verbs[v].name, &s->of[v]);
+        driver_read_verb(f, logp_verbs[v].name, &s->of[v]);
     s->beside = (struct logp_barrier_write){.write = ib_find_figure(f, "beside/write"),
                                             .barrier = ib_find_figure(f, "beside/barrier"),
                                             .ratio = ib_find_figure(f, "beside/ratio"),
                                             .write_best = ib_find_figure(f, "beside/write_best"),
                                             .barrier_best = ib_find_figure(f, "beside/barrier_best")};
-    read_curve(f, "receive", "single", &s->receive_single);
-    read_curve(f, "receive", "list", &s->receive_list);
+    driver_read_curve(f, "receive", "single", &s->receive_single);
+    driver_read_curve(f, "receive", "list", &s->receive_list);
     s->fit_receive_single = fit_overhead(s->receive_single.p, s->receive_single.us, s->receive_single.n);
     s->fit_receive_list = fit_overhead(s->receive_list.p, s->receive_list.us, s->receive_list.n);
     ib_figures_free(f);

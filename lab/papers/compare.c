@@ -49,7 +49,7 @@ double student_two_sided_p(double t, double freedom)
     return beta_incomplete(freedom / 2, 0.5, freedom / (freedom + t * t));
 }
 
-static void compute_mean(const double *x, int n, double *mean, double *variance)
+static void welch_compute_mean_and_variance(const double *x, int n, double *mean, double *variance)
 {
     *mean = *variance = 0;
     for (int i = 0; i < n; i++)
@@ -63,8 +63,8 @@ bool welch_test(const double *a, int na, const double *b, int nb, double *ratio,
     double ma, mb, va, vb;
     if (na < 2 || nb < 2)
         return false;
-    compute_mean(a, na, &ma, &va);
-    compute_mean(b, nb, &mb, &vb);
+    welch_compute_mean_and_variance(a, na, &ma, &va);
+    welch_compute_mean_and_variance(b, nb, &mb, &vb);
     *ratio = exp(mb - ma);
     va /= na;
     vb /= nb;
@@ -84,7 +84,7 @@ struct scores {
     int rounds[2], cells;
 };
 
-static int read_samples(const struct value *v, double out[ROUNDS_MAX])
+static int report_read_samples(const struct value *v, double out[ROUNDS_MAX])
 {
     int n = 0;
     for (v = v ? v->first : NULL; v && n < ROUNDS_MAX; v = v->next)
@@ -134,7 +134,7 @@ static void compare_result(struct result *r, const struct value *entry)
         const struct value *had = value_get(report_find_row(entry, table_cell(t, row, 0)), "samples");
         for (int c = 1; had && c < t->columns; c++) {
             const struct cell *cell = table_cell(t, row, c);
-            scores_add_cell(&s, old, read_samples(value_get(had, t->names[c]), old), cell->sample,
+            scores_add_cell(&s, old, report_read_samples(value_get(had, t->names[c]), old), cell->sample,
                             cell->samples);
         }
     }

@@ -133,8 +133,8 @@ struct effects {
     double median, lowest_round, highest_round;
 };
 
-static double round_median(const struct entry *e, const struct table *t, const struct effects *f, int a,
-                           int b, int round)
+static double effects_round_median(const struct entry *e, const struct table *t, const struct effects *f,
+                                   int a, int b, int round)
 {
     double list[ROWS_MAX] = {0};
     int n = 0;
@@ -163,7 +163,7 @@ static struct effects tally_collect_effects(const struct tally *y, const struct 
     f.lowest_round = INFINITY;
     f.highest_round = -INFINITY;
     for (int round = 0; f.n > 0 && round < table_cell(t, f.rows[0], a)->samples; round++) {
-        double m = round_median(y->entry, t, &f, a, b, round);
+        double m = effects_round_median(y->entry, t, &f, a, b, round);
         f.lowest_round = fmin(f.lowest_round, m);
         f.highest_round = fmax(f.highest_round, m);
     }
@@ -352,7 +352,7 @@ static void check_peak(struct tally *y, const struct check *k)
     judge_add_remark(y, "%s is best at %.0f (paper: %.0f). ", k->a, row_number(t, best), k->want);
 }
 
-static void judge_check_claims(struct tally *y)
+static void check_statements(struct tally *y)
 {
     const struct table *t = y->table;
     int agree = 0;
@@ -439,7 +439,7 @@ static void judge_check(struct tally *y, const struct check *k)
         check_number(y, k);
         break;
     case CHECK_STATEMENTS:
-        judge_check_claims(y);
+        check_statements(y);
         break;
     case CHECK_PRINT_ONLY:
         check_print_best(y, k);

@@ -64,7 +64,7 @@ static int papers_parse(struct papers_run *run, int argc, char **argv)
     return next;
 }
 
-static bool find_programs(struct papers_run *run)
+static bool papers_find_programs(struct papers_run *run)
 {
     char path[PATH_MAX + 16];
     ssize_t n = readlink("/proc/self/exe", run->program, sizeof(run->program) - 1);
@@ -83,7 +83,7 @@ static bool find_programs(struct papers_run *run)
     return false;
 }
 
-static void describe_machine(struct papers_run *run)
+static void papers_describe_machine(struct papers_run *run)
 {
     char line[256];
     struct utsname name;
@@ -113,7 +113,7 @@ static void describe_machine(struct papers_run *run)
     }
 }
 
-static bool entry_is_selected(const char *only, const char *id)
+static bool papers_selects_entry(const char *only, const char *id)
 {
     while (only && *only) {
         size_t len = strcspn(only, ",");
@@ -133,7 +133,7 @@ static const struct source *papers_find_source(const char *name)
 }
 
 /* Sorts by paper and chapter; entries of one chapter keep their order. */
-static void sort_results(struct papers_run *run)
+static void papers_sort_results(struct papers_run *run)
 {
     for (int i = 1; i < run->results_count; i++) {
         struct result r = run->results[i];
@@ -149,7 +149,7 @@ static void sort_results(struct papers_run *run)
     }
 }
 
-static bool choose_entries(struct papers_run *run)
+static bool papers_choose_entries(struct papers_run *run)
 {
     const struct {
         const struct entry *entries;
@@ -166,10 +166,10 @@ static bool choose_entries(struct papers_run *run)
     run->results = calloc(all, sizeof(*run->results));
     for (size_t l = 0; run->results && l < lists_count; l++)
         for (const struct entry *e = lists[l].entries; e < lists[l].entries + lists[l].count; e++)
-            if (entry_is_selected(run->only, e->id))
+            if (papers_selects_entry(run->only, e->id))
                 run->results[run->results_count++] =
                     (struct result){.entry = e, .source = papers_find_source(e->source)};
-    sort_results(run);
+    papers_sort_results(run);
     if (run->results_count == 0)
         fprintf(stderr, "fishplate-lab papers: no entry begins with '%s'; --list shows all.\n",
                 run->only ? run->only : "");
@@ -177,7 +177,7 @@ static bool choose_entries(struct papers_run *run)
 }
 
 /* Expected seconds of all selected commands, as measured on two cores. */
-static double expected_seconds(const struct papers_run *run)
+static double papers_sum_expected_seconds(const struct papers_run *run)
 {
     double sum = 0;
     for (int i = 0; i < sources_count; i++) {
@@ -191,7 +191,7 @@ static double expected_seconds(const struct papers_run *run)
     return sum;
 }
 
-static void print_list(const struct papers_run *run)
+static void papers_print_list(const struct papers_run *run)
 {
     char command[1024];
     for (int i = 0; i < run->results_count; i++) {
@@ -205,10 +205,10 @@ static void print_list(const struct papers_run *run)
         if (r->missing)
             printf("               not measured: %s\n", r->missing);
     }
-    printf("About %.0f min on an idle machine of two cores.\n", ceil(expected_seconds(run) / 60));
+    printf("About %.0f min on an idle machine of two cores.\n", ceil(papers_sum_expected_seconds(run) / 60));
 }
 
-static bool write_reports(const struct papers_run *run)
+static bool papers_write_reports(const struct papers_run *run)
 {
     bool good = true;
     if (run->html && !papers_write_page(run, run->html)) {
@@ -222,7 +222,7 @@ static bool write_reports(const struct papers_run *run)
     return good;
 }
 
-static int measure_and_report(struct papers_run *run)
+static int papers_measure_and_report(struct papers_run *run)
 {
     double load[1];
     const char *named = run->html                                  ? run->html
@@ -235,7 +235,7 @@ static int measure_and_report(struct papers_run *run)
         run->load_after = load[0];
     if (run->against && !papers_compare(run, run->against))
         return 1;
-    bool good = write_reports(run);
+    bool good = papers_write_reports(run);
     if (!run->json || strcmp(run->json, "-") != 0)
         papers_print(run);
     if (run->resumed)
@@ -249,7 +249,7 @@ static int measure_and_report(struct papers_run *run)
     return good && run->failures == 0 ? 0 : 1;
 }
 
-static void free_results(struct papers_run *run)
+static void papers_free_results(struct papers_run *run)
 {
     for (int i = 0; i < run->results_count; i++)
         table_free(run->results[i].table);
@@ -268,16 +268,16 @@ int bench_papers_main(int argc, char **argv)
         status = 0;
     } else if (next != CLI_INVALID) {
         run->terminal = isatty(STDERR_FILENO);
-        describe_machine(run);
-        if (find_programs(run) && choose_entries(run)) {
+        papers_describe_machine(run);
+        if (papers_find_programs(run) && papers_choose_entries(run)) {
             status = 0;
             if (run->list)
-                print_list(run);
+                papers_print_list(run);
             else
-                status = measure_and_report(run);
+                status = papers_measure_and_report(run);
         }
     }
-    free_results(run);
+    papers_free_results(run);
     free(run);
     return status;
 }

@@ -88,7 +88,7 @@ static void plot_write_text(FILE *out, double x, double y, const char *anchor, c
     fputs("</text>", out);
 }
 
-static void plot_grid(const struct axis *a, const char *unit, FILE *out)
+static void plot_draw_grid(const struct axis *a, const char *unit, FILE *out)
 {
     char text[64];
     int steps = a->factors ? (int)lround(log10(a->high / a->low)) : 4;
@@ -104,7 +104,7 @@ static void plot_grid(const struct axis *a, const char *unit, FILE *out)
     fputc('\n', out);
 }
 
-static bool name_has_bytes(const char *name)
+static bool column_name_means_bytes(const char *name)
 {
     return strcmp(name, "bytes") == 0 || strcmp(name, "message") == 0 || strcmp(name, "mean size") == 0;
 }
@@ -113,7 +113,7 @@ static void plot_name_row(const struct table *t, int row, char out[64])
 {
     char size[32];
     const struct cell *c = table_cell(t, row, 0);
-    if (c->text || !name_has_bytes(t->names[0])) {
+    if (c->text || !column_name_means_bytes(t->names[0])) {
         table_print_cell(c, out);
         return;
     }
@@ -225,7 +225,7 @@ void plot_write(const struct entry *e, const struct table *t, FILE *out)
                  lines[i]->unit);
     fprintf(out, "</div>\n<svg viewBox=\"0 0 %d %d\" role=\"img\">", WIDTH, HEIGHT);
     html_put(out, "title", NULL, "%s: %s", e->figure, e->title);
-    plot_grid(&a, e->y, out);
+    plot_draw_grid(&a, e->y, out);
     plot_write_row_names(t, x, out);
     (joined ? plot_draw_lines : plot_draw_bars)(e, t, columns, n, &a, x, out);
     for (int i = 0; i < nlines; i++)

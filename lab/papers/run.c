@@ -64,7 +64,7 @@ static void job_file_path(const struct papers_run *run, const struct job *j, con
 
 /* ---- One command ---- */
 
-static void exec_command(const struct papers_run *run, char *command, const char *out, const char *err)
+static void run_exec_command(const struct papers_run *run, char *command, const char *out, const char *err)
 {
     char *argv[WORDS_MAX], mpiexec[PATH_ROOM], tool[PATH_ROOM];
     int n = 0, in = open("/dev/null", O_RDONLY), to = open(out, O_WRONLY | O_CREAT | O_TRUNC, 0644),
@@ -88,7 +88,7 @@ static void exec_command(const struct papers_run *run, char *command, const char
 }
 
 /* Waits at most `seconds`, then ends the command and all its descendants. */
-static int command_wait(pid_t child, double seconds)
+static int run_wait_command(pid_t child, double seconds)
 {
     int status = -1;
     double until = run_clock() + seconds;
@@ -110,12 +110,12 @@ static int run_command(const struct papers_run *run, const char *words, const ch
     fflush(NULL);
     pid_t child = fork();
     if (child == 0)
-        exec_command(run, command, out, err);
+        run_exec_command(run, command, out, err);
     if (child < 0)
         return 126;
     setpgid(child, child);
     running = child;
-    return command_wait(child, seconds);
+    return run_wait_command(child, seconds);
 }
 
 static void run_handle_interrupt(int signal_number)
@@ -262,7 +262,7 @@ static bool stored_output_open_folder(const struct papers_run *run)
 
 /* ---- Tables from answers ---- */
 
-static struct table *result_round_table(const struct papers_run *run, const struct result *r, int round)
+static struct table *result_make_round_table(const struct papers_run *run, const struct result *r, int round)
 {
     struct value *documents[VARIANTS_MAX] = {NULL};
     char path[PATH_ROOM];
@@ -282,7 +282,7 @@ static struct table *result_round_table(const struct papers_run *run, const stru
 
 /* Share of the processors' time that other programs used: mean over the commands of a source, weighted by
  * their time. If the share of a command is unknown: the load average before the run. */
-static double source_load_of_others(const struct papers_run *run, const struct source *s)
+static double source_mean_load_of_others(const struct papers_run *run, const struct source *s)
 {
     const int n = source_count_variants(s), rounds = s->same_always ? 1 : run->rounds;
     double sum = 0, seconds = 0;
@@ -305,7 +305,7 @@ static double source_load_of_others(const struct papers_run *run, const struct s
 static void result_fill(const struct papers_run *run, struct result *r)
 {
     for (int round = 0; round < run->rounds && !r->missing; round++) {
-        struct table *t = result_round_table(run, r, round);
+        struct table *t = result_make_round_table(run, r, round);
         if (!r->table) {
             r->table = t;
         } else if (t) {
@@ -318,7 +318,7 @@ static void result_fill(const struct papers_run *run, struct result *r)
                                 : "the command failed or did not print this table";
     if (r->table) {
         table_compute_values(r->table, r->entry->better);
-        r->others = source_load_of_others(run, r->source);
+        r->others = source_mean_load_of_others(run, r->source);
         const struct conditions c = {.is_timed = !r->source->same_always && !r->source->untimed &&
                                                  !r->entry->is_model,
                                      .is_too_brief = run->quick && r->source->quick_too_brief,

@@ -7,7 +7,7 @@
 
 #include "papers.h"
 
-static void set_value(struct table *t, int row, int column, const struct value *v)
+static void table_set_json_value(struct table *t, int row, int column, const struct value *v)
 {
     if (v->kind == VALUE_NUMBER)
         table_set_number(t, row, column, v->number);
@@ -15,7 +15,7 @@ static void set_value(struct table *t, int row, int column, const struct value *
         table_set_text(t, row, column, v->text);
 }
 
-static char *join_texts(const struct value *list)
+static char *document_join_texts(const struct value *list)
 {
     char *text = NULL;
     size_t size = 0;
@@ -44,9 +44,9 @@ static struct table *entry_extract_table(const struct entry *e, const struct val
     for (const struct value *r = value_first_element(v, "rows"); r && t->columns > 0; r = r->next) {
         int row = table_add_row(t), column = 0;
         for (const struct value *c = r->first; c && column < t->columns; c = c->next)
-            set_value(t, row, column++, c);
+            table_set_json_value(t, row, column++, c);
     }
-    t->here = join_texts(value_first_element(v, "here"));
+    t->here = document_join_texts(value_first_element(v, "here"));
     return t;
 }
 
@@ -157,7 +157,7 @@ static struct table *entry_extract_sim(const struct entry *e, const struct value
 
 /* Reads one figure of a profile, counted as in [Liu04]: tables 9.1 and 9.3 count messages and collective
  * calls of rank 0, table 9.4 counts all ranks. */
-static double profile_figure(const struct value *document, const char *column)
+static double profile_read_figure(const struct value *document, const char *column)
 {
     static const struct {
         const char *column, *part, *key;
@@ -197,12 +197,12 @@ static struct table *entry_extract_profile(const struct entry *e, const struct s
     for (int i = 0; i < VARIANTS_MAX && s->variants[i].label; i++)
         for (int c = 1; c < t->columns; c++)
             table_set_number(t, table_find_row(t, s->variants[i].label, 0), c,
-                             profile_figure(documents[i], kinds[k].columns[c - 1]));
+                             profile_read_figure(documents[i], kinds[k].columns[c - 1]));
     return t;
 }
 
 /* Mean seconds that a rank spends in calls that send, receive or wait. */
-static double waiting_seconds(const struct value *document)
+static double profile_sum_waiting_seconds(const struct value *document)
 {
     double sum = 0;
     for (const struct value *f = value_first_element(document, "functions"); f; f = f->next)
@@ -227,7 +227,7 @@ static struct table *entry_extract_waits(const struct entry *e, const struct sou
         snprintf(program, sizeof(program), "%.*s", (int)(column - 1 - s->variants[i].label),
                  s->variants[i].label);
         table_set_number(t, table_find_row(t, program, 0), table_find_column(t, column),
-                         waiting_seconds(documents[i]));
+                         profile_sum_waiting_seconds(documents[i]));
     }
     return t;
 }

@@ -28,7 +28,7 @@ struct stream {
     double start, end;
 };
 
-static void open_stream(struct stream *s, int peer, bool sends, size_t bytes, unsigned window)
+static void stream_open(struct stream *s, int peer, bool sends, size_t bytes, unsigned window)
 {
     *s = (struct stream){.peer = peer, .sends = sends, .bytes = bytes, .window = window};
     for (int i = 0; i < 2; i++) {
@@ -39,7 +39,7 @@ static void open_stream(struct stream *s, int peer, bool sends, size_t bytes, un
         s->buffer[w] = bench_alloc(s->bytes);
 }
 
-static void close_stream(struct stream *s)
+static void stream_close(struct stream *s)
 {
     free(s->content[0]);
     free(s->content[1]);
@@ -64,7 +64,7 @@ static void stream_wait_until(double when)
 
 /* Sends until the end time, then a window of messages with another tag. `done` is called for every
  * message. */
-static void send_stream(struct stream *s, void (*done)(void *ctx, double at, size_t bytes), void *ctx)
+static void stream_send(struct stream *s, void (*done)(void *ctx, double at, size_t bytes), void *ctx)
 {
     unsigned i = 0, stops = 0;
     double began = MPI_Wtime();
@@ -86,7 +86,7 @@ static void send_stream(struct stream *s, void (*done)(void *ctx, double at, siz
 }
 
 /* Receives the stream until its end; returns the number of bytes with wrong values. */
-static long receive_stream(struct stream *s, void (*done)(void *ctx, double at, size_t bytes), void *ctx)
+static long stream_receive(struct stream *s, void (*done)(void *ctx, double at, size_t bytes), void *ctx)
 {
     long wrong = 0;
     unsigned left = s->window;
@@ -110,11 +110,11 @@ static long receive_stream(struct stream *s, void (*done)(void *ctx, double at, 
     return wrong;
 }
 
-static long run_stream(struct stream *s, void (*done)(void *ctx, double at, size_t bytes), void *ctx)
+static long stream_run(struct stream *s, void (*done)(void *ctx, double at, size_t bytes), void *ctx)
 {
     if (!s->sends)
-        return receive_stream(s, done, ctx);
-    send_stream(s, done, ctx);
+        return stream_receive(s, done, ctx);
+    stream_send(s, done, ctx);
     return 0;
 }
 
@@ -172,9 +172,9 @@ static void stream_run_rank(struct ib_rank *r)
            until = (double)ib_read_argument(r, "until", 20) * slot;
     int rank = r->bench.rank, slots = (int)ib_read_argument(r, "slots", 30);
     if (rank < 2)
-        open_stream(&s, rank ^ 1, rank % 2 == 0, (size_t)ib_read_argument(r, "bytes", 1 << 20), WINDOW);
+        stream_open(&s, rank ^ 1, rank % 2 == 0, (size_t)ib_read_argument(r, "bytes", 1 << 20), WINDOW);
     else
-        open_stream(&s, rank ^ 1, rank % 2 == 0, 64 * KI, WINDOW_MAX);
+        stream_open(&s, rank ^ 1, rank % 2 == 0, 64 * KI, WINDOW_MAX);
     MPI_Barrier(MPI_COMM_WORLD);
     s.start = MPI_Wtime();
     s.end = s.start + slots * slot;
@@ -182,9 +182,9 @@ static void stream_run_rank(struct ib_rank *r)
         s.end = s.start + until;
         s.rate = 125e6; /* half of the rail's rate */
         stream_wait_until(s.start + from);
-        r->bench.errors += run_stream(&s, NULL, NULL);
+        r->bench.errors += stream_run(&s, NULL, NULL);
     } else {
-        r->bench.errors += run_stream(&s, rank == 0 ? stream_sender_done : slots_add_bytes, &e);
+        r->bench.errors += stream_run(&s, rank == 0 ? stream_sender_done : slots_add_bytes, &e);
     }
     if (rank == 1)
         MPI_Send(e.slots.bytes, SLOTS, MPI_DOUBLE, 0, 9, MPI_COMM_WORLD);
@@ -192,7 +192,7 @@ static void stream_run_rank(struct ib_rank *r)
         MPI_Recv(e.slots.bytes, SLOTS, MPI_DOUBLE, 1, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     for (int i = 0; i < slots && i < SLOTS; i++)
         ib_report_figure(r, IB_COUNT, e.slots.bytes[i] / slot / 1e6, "slot.%d", i);
-    close_stream(&s);
+    stream_close(&s);
     rails_report_bytes(r);
 }
 
@@ -205,7 +205,7 @@ static void stream_run_second_program(struct ib_rank *r)
         setenv("FISHPLATE_IB_DEVICES", "softib1", 1);
 }
 
-static double stream_mean(const struct ib_figures *f, int from, int to)
+static double stream_mean_rate(const struct ib_figures *f, int from, int to)
 {
     double sum = 0;
     for (int i = from; i < to; i++)
@@ -261,11 +261,11 @@ static void shared_print_tables(struct ib_driver *d)
                              .alternate_nodes = true,
                              .repeat = 1};
         f[w] = ib_run_job(d, &job, "bytes=%d slots=%d from=%d until=%d", 256 << 10, slots, from, until);
-        double before = stream_mean(f[w], 1, from);
+        double before = stream_mean_rate(f[w], 1, from);
         ib_table_add_cell(t, "%s", names[w]);
         ib_table_add_number(t, before, 0);
-        ib_table_add_number(t, stream_mean(f[w], from + 2, until), 0);
-        ib_table_add_number(t, stream_mean(f[w], until + (slots - until) / 2, slots - 1), 0);
+        ib_table_add_number(t, stream_mean_rate(f[w], from + 2, until), 0);
+        ib_table_add_number(t, stream_mean_rate(f[w], until + (slots - until) / 2, slots - 1), 0);
         ib_table_add_number(t, stream_recovery_seconds(f[w], until, slots, before), 1);
         stream_fill_curve(&c, f[w], names[w], slots);
     }
@@ -304,14 +304,14 @@ static void loss_print_tables(struct ib_driver *d)
     struct ib_figures *f = ib_run_job(d, &job, "bytes=%d slots=%d down=%d up=%d", 4 << 20, slots, down, up);
     struct ib_table *t = ib_table_open(d, "A rail killed in the middle of a stream of 4 MiB messages",
                                        "no figure: the paper's rails do not fail.");
-    double before = stream_mean(f, 1, down), wrong = ib_find_figure(f, "wrong");
+    double before = stream_mean_rate(f, 1, down), wrong = ib_find_figure(f, "wrong");
     ib_table_add_column(t, "before, MB/s");
     ib_table_add_column(t, "one rail left, MB/s");
     ib_table_add_column(t, "after it came back, MB/s");
     ib_table_add_column(t, "bytes wrong");
     ib_table_add_number(t, before, 0);
-    ib_table_add_number(t, stream_mean(f, down + 3, up), 0);
-    ib_table_add_number(t, stream_mean(f, up + (slots - up) / 2, slots - 1), 0);
+    ib_table_add_number(t, stream_mean_rate(f, down + 3, up), 0);
+    ib_table_add_number(t, stream_mean_rate(f, up + (slots - up) / 2, slots - 1), 0);
     ib_table_add_number(t, wrong, 0);
     if (isnan(wrong))
         ib_table_add_remark(t, "the job did not survive the loss of the rail.");

@@ -15,21 +15,21 @@ static const char *const names[POLICIES] = {"even", "weights 4:1", "adaptive"};
 static const char *const fixed[] = {"1,1", "3,2", "2,1", "3,1", "7,2", "4,1", "9,2", "6,1", "9,1"};
 enum { NFIXED = sizeof(fixed) / sizeof(fixed[0]) };
 
-static struct ib_job unequal_job(const char *hcas, const char *settings)
+static struct ib_job unequal_make_job(const char *hcas, const char *settings)
 {
     return (struct ib_job){.topic = "unequal", .ranks = 2, .nodes = 2, .settings = settings, .hcas = hcas};
 }
 
 /* Finds the fixed weights with the highest value of a figure at one message size. */
-static double unequal_search(struct ib_driver *d, const char *hcas, const char *figure, long bytes,
-                             const char **best)
+static double unequal_search_weights(struct ib_driver *d, const char *hcas, const char *figure, long bytes,
+                                     const char **best)
 {
     const char *others = figure[1] == 'i' ? "bw=0" : "bibw=0";
     double most = NAN;
     for (int i = 0; i < NFIXED; i += d->quick ? 2 : 1) {
         char settings[128];
         snprintf(settings, sizeof(settings), STRIPE_WEIGHTED "%s", fixed[i]);
-        struct ib_job job = unequal_job(hcas, settings);
+        struct ib_job job = unequal_make_job(hcas, settings);
         struct ib_figures *f = ib_run_job(d, &job, "from=%ld to=%ld latency=0 %s", bytes, bytes, others);
         double value = ib_find_figure(f, "%s.%ld", figure, bytes);
         if (!(value <= most)) {
@@ -82,12 +82,13 @@ static void unequal_print_tables(struct ib_driver *d)
     const char *weights = "", *weights_bus = "";
     struct ib_figures *f[POLICIES], *b[POLICIES];
     for (int w = 0; w < POLICIES; w++) {
-        struct ib_job plain = unequal_job(RAILS_ODD, policies[w]), bus = unequal_job(with_bus, policies[w]);
+        struct ib_job plain = unequal_make_job(RAILS_ODD, policies[w]),
+                      bus = unequal_make_job(with_bus, policies[w]);
         f[w] = ib_run_job(d, &plain, "from=65536 to=%ld bibw=0", to);
         b[w] = ib_run_job(d, &bus, "from=65536 to=%ld latency=0 bw=0", to);
     }
-    double best = unequal_search(d, RAILS_ODD, "bw", to, &weights),
-           best_bus = unequal_search(d, with_bus, "bibw", to, &weights_bus);
+    double best = unequal_search_weights(d, RAILS_ODD, "bw", to, &weights),
+           best_bus = unequal_search_weights(d, with_bus, "bibw", to, &weights_bus);
     unequal_print_table(d, "Latency, rails of 1 GB/s and 250 MB/s [Liu04 fig. 8.16]",
                         "adaptive is far better than even, and comparable with weights of 4:1.", f, "latency",
                         "us", 0, "");
