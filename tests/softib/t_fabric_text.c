@@ -211,6 +211,8 @@ int main(void)
     expect_rejected("rate=5", "rate=5");
     expect_rejected("rate=-1GB/s", "rate=-1GB/s");
     expect_rejected("latency=5", "latency=5");
+    expect_rejected("high=0", "high=0");
+    expect_rejected("high=16", "high=16");
     expect_rejected("bus=5", "bus=5");
     expect_rejected("pin=5", "pin=5");
     expect_rejected("ud_loss=1.5", "ud_loss=1.5");

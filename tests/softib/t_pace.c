@@ -1,6 +1,7 @@
 /* t_pace.c: the link model is a lower bound of transfer times under any load: bytes over a limited port
  * never arrive faster than its rate, and an answer never sooner than two latencies. The data is correct
- * with many requests in flight. With PACE_BUS the limit is the adapter's bus, shared by both directions.
+ * with many requests in flight. With PACE_BUS the limit is the adapter's bus, shared by both directions. With
+ * PACE_HIGH the port has a virtual lane of high priority: a packet on it overtakes those that wait for the link.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "../verbs/vt.h"
@@ -88,6 +89,35 @@ static void test_bus(struct vt *t)
     vt_qp_close(&q);
 }
 
+/* A large write occupies the link for a second. A message that is posted after it on another QP arrives after
+ * the write, unless its service level has the high-priority virtual lane. */
+static void test_service_level(struct vt *t, uint8_t level, bool overtakes)
+{
+    struct vt_qp bulk, control;
+    struct vt_opts o = vt_defaults(IBV_QPT_RC);
+    o.timeout = 20;
+    vt_qp_open(t, o, &bulk);
+    o.sl = level;
+    vt_qp_create(t, o, &control);
+    if (t->side == 0)
+        vt_post_receive(&control, t, 1, 0, 64);
+    vt_qp_connect(t, o, &control);
+    vt_sync(t);
+    if (t->side == 1) {
+        const unsigned first = overtakes ? 2 : 1;
+        CHECK(!vt_post_request(&bulk, t, IBV_WR_RDMA_WRITE, 1, 0, MESSAGE, 4u << 20, IBV_SEND_SIGNALED));
+        CHECK(!vt_post_request(&control, t, IBV_WR_SEND, 2, 0, 8, 0, IBV_SEND_SIGNALED));
+        CHECK(vt_expect_completion(t->cq, IBV_WC_SUCCESS).wr_id == first,
+              "the %s completed first, with service level %u", overtakes ? "write" : "message", level);
+        CHECK(vt_expect_completion(t->cq, IBV_WC_SUCCESS).wr_id == 3 - first);
+    } else {
+        vt_expect_completion(t->cq, IBV_WC_SUCCESS);
+    }
+    vt_sync(t);
+    vt_qp_close(&control);
+    vt_qp_close(&bulk);
+}
+
 /* A multicast packet passes the sender's port once, for any number of members. */
 static void test_multicast(struct vt *t)
 {
@@ -127,6 +157,12 @@ static void test_multicast(struct vt *t)
 
 static void run_test(struct vt *t)
 {
+    if (getenv("PACE_HIGH")) {
+        test_service_level(t, 2, false);
+        test_service_level(t, 3, true);
+        test_service_level(t, 15, true);
+        return;
+    }
     if (getenv("PACE_BUS")) {
         test_bus(t);
         return;

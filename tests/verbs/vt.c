@@ -202,6 +202,7 @@ static void move_to_rtr(struct vt *t, const struct vt_opts *o, struct vt_qp *q)
                             .max_dest_rd_atomic = 4,
                             .min_rnr_timer = o->rnr_timer,
                             .ah_attr = make_address(t, &q->peer)};
+    a.ah_attr.sl = o->sl;
     int mask = IBV_QP_STATE;
     if (o->type != IBV_QPT_UD)
         mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;

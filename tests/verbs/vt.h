@@ -58,6 +58,7 @@ struct vt_opts {
     struct ibv_srq *srq;
     struct ibv_cq *scq, *rcq;
     uint8_t timeout, retry, rnr_retry, rnr_timer;
+    uint8_t sl; /* service level */
     int access;
     uint64_t send_ops; /* operations of ibv_wr_*; 0: the QP is not used by ibv_wr_* */
     bool sig_all, no_connect;

@@ -48,6 +48,7 @@ struct fab_port {
     uint64_t rate; /* bytes per second; 0: not limited */
     /* Bytes per second of the adapter's bus, for all ports and both directions; 0: not limited. */
     uint64_t bus;
+    uint8_t high;     /* lowest service level of the high-priority virtual lane; 0: the port has one lane */
     uint64_t latency; /* one-way latency to any other port, in ns: see fabric_latency */
     uint64_t down_at; /* ns after the start of the fabric at which the port goes down; NEVER: not planned */
     uint64_t up_at;   /* at which the port comes up again; NEVER: not planned */

@@ -13,7 +13,7 @@
 #include "fabric/shlock.h"
 #include "softib/barrier.h"
 
-#define SHM_MAGIC     0x50f71b05u
+#define SHM_MAGIC     0x50f71b06u
 #define MEMBERS       1024 /* slot 0 is never used */
 #define QP_BITS       14
 #define QP_MAX        (1u << QP_BITS)
@@ -59,6 +59,7 @@ struct reg_port {
     atomic_uint up;
     atomic_uint plan;                  /* bit 0: the planned down was applied, bit 1: the planned up */
     _Atomic uint64_t tx_free, rx_free; /* time in ns at which the link is next idle, in each direction */
+    _Atomic uint64_t tx_high_free, rx_high_free; /* the same for its high-priority virtual lane */
     /* The following members are used in an adapter's first port only. */
     _Atomic uint64_t bus_free; /* time in ns at which the adapter's bus is next idle */
     atomic_uint gone;          /* the adapter was removed */

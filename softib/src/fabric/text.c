@@ -218,6 +218,15 @@ static bool set_latency(struct fab_port *p, const char *v)
     return parse_time(v, &p->latency);
 }
 
+static bool set_high(struct fab_port *p, const char *v)
+{
+    uint64_t level;
+    if (!parse_uint(v, 1, 15, &level))
+        return false;
+    p->high = (uint8_t)level;
+    return true;
+}
+
 static bool set_down(struct fab_port *p, const char *v)
 {
     return parse_time(v, &p->down_at);
@@ -265,9 +274,11 @@ static const struct local {
     const char *name;
     bool (*set)(struct fab_port *p, const char *v);
 } locals[] = {
-    {"rate", set_rate},     {"bus", set_bus},   {"latency", set_latency},
-    {"down", set_down},     {"up", set_up},     {"link", set_link},
-    {"netdev", set_netdev}, {"vlan", set_vlan}, {WITHOUT, set_missing_feature},
+    {"rate", set_rate},       {"bus", set_bus},
+    {"latency", set_latency}, {"down", set_down},
+    {"up", set_up},           {"link", set_link},
+    {"netdev", set_netdev},   {"vlan", set_vlan},
+    {"high", set_high},       {WITHOUT, set_missing_feature},
 };
 
 static const struct local *find_local(const char *name)

@@ -20,12 +20,16 @@ static uint64_t pace_reserve_time(_Atomic uint64_t *free_at, uint64_t rate, uint
     return end;
 }
 
-/* Reserves time on one direction of a port, and on the adapter's bus, which carries both directions. */
-static uint64_t pace_reserve_port_time(uint32_t linear, bool out, uint64_t bytes, uint64_t now)
+/* Reserves time on one direction of a port, and on the adapter's bus, which carries both directions and has
+ * no virtual lanes. Both virtual lanes of a port share the rate of its link: a packet of the high-priority
+ * lane delays later packets of the other lane, but waits for packets of its own lane only. */
+static uint64_t pace_reserve_port_time(uint32_t linear, bool out, uint64_t bytes, uint64_t now, uint8_t sl)
 {
     const struct fab_port *f = &proc.fab.port[linear];
     struct reg_port *r = &proc.reg->port[linear], *bus = &proc.reg->port[fabric_bus_port(&proc.fab, linear)];
     uint64_t end = pace_reserve_time(out ? &r->tx_free : &r->rx_free, f->rate, bytes, now);
+    if (f->high && sl >= f->high)
+        end = pace_reserve_time(out ? &r->tx_high_free : &r->rx_high_free, f->rate, bytes, now);
     return f->bus ? max_u64(end, pace_reserve_time(&bus->bus_free, f->bus, bytes, now)) : end;
 }
 
@@ -36,7 +40,7 @@ static uint64_t pace_reserve_port_time(uint32_t linear, bool out, uint64_t bytes
 static void reserve_multicast(struct qp *q, struct wqe *w)
 {
     uint64_t now = now_ns(), bytes = w->length + 30ull;
-    uint64_t end = pace_reserve_port_time(q->linear, true, bytes, now);
+    uint64_t end = pace_reserve_port_time(q->linear, true, bytes, now, w->path.sl);
     int row = group_row(w->path.dgid.raw);
     if (row >= 0) {
         struct reg_lane *l = &proc.reg->lane[row];
@@ -56,7 +60,7 @@ uint64_t pace_send_start(uint32_t from, uint32_t length)
 uint64_t pace_arrival_time(const struct reg_packet *p, uint32_t port, bool books)
 {
     uint64_t latency = fabric_latency(&proc.fab, p->from, port);
-    uint64_t end = books ? pace_reserve_port_time(port, false, p->length + 30ull, p->began) : p->began;
+    uint64_t end = books ? pace_reserve_port_time(port, false, p->length + 30ull, p->began, 0) : p->began;
     return end + latency;
 }
 
@@ -77,8 +81,9 @@ void local_reserve_bandwidth(struct qp *q, struct wqe *w)
     uint32_t from = read ? at.linear : q->linear, to = read ? q->linear : at.linear;
     /* With 30 bytes of headers and CRCs per packet. */
     uint64_t bytes = w->length + 30ull * count_packets(w->length, (uint32_t)q->attr.path_mtu);
-    uint64_t end = max_u64(pace_reserve_port_time(from, true, bytes, now),
-                           pace_reserve_port_time(to, false, bytes, now));
+    const uint8_t sl = ud ? w->path.sl : q->path.sl;
+    uint64_t end = max_u64(pace_reserve_port_time(from, true, bytes, now, sl),
+                           pace_reserve_port_time(to, false, bytes, now, sl));
     w->due = end + latency * (read ? 2 : 1);
     w->ack_at = read || !qp_is_reliable(q) || !latency ? 0 : w->due + latency;
 }
