@@ -176,7 +176,8 @@ const struct entry entries_rails[] = {
      EIGHT,
      "Figure 8.15",
      "IS, FT and a visualisation, two processes a node",
-     "As with one process a node.",
+     "As with one process a node. The paper has IS and FT only: its visualisation needs the memory of a "
+     "node.",
      {{0}},
      "rails",
      TAKE_TABLE,

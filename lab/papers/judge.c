@@ -479,10 +479,10 @@ void judge_entry(const struct entry *e, const struct table *t, const struct cond
                                                  : "Other hardware: shown side by side, not judged");
     if (e->why && (differs || e->take == TAKE_PROFILE))
         judge_add_remark(&y, "%s ", e->why);
-    if (e->fitted && out->verdict == VERDICT_AGREES) {
+    if (e->fitted && y.good > 0)
         judge_add_remark(&y, "No evidence: %s ", e->fitted);
+    if (e->fitted && out->verdict == VERDICT_AGREES)
         out->verdict = VERDICT_FITTED;
-    }
     if (c->is_too_brief)
         out->verdict = VERDICT_UNJUDGED;
     if (is_timed && (c->others > OTHERS_MAX || y.rounds_contradict))

@@ -212,7 +212,8 @@ static void page_write_rules(FILE *out)
         "(/proc/stat without our own commands), or the rounds contradict each other. Simulations and counts "
         "do not depend on it. Not judged: a quick run is too short, or its problems too small, for a "
         "verdict.",
-        "Fitted: the checks hold, but parameters were fitted to the same numbers, so this proves nothing.",
+        "Fitted: the checks hold, but parameters were fitted to the same numbers or chosen with them known, "
+        "so this proves nothing.",
         "Against an earlier run: the score of a round is the geometric mean of an entry's figures; Welch's "
         "t-test on the "
         "logarithms of the scores, two-sided, Holm's correction over all entries, 5 %. Fewer than two rounds "

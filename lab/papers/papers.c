@@ -33,7 +33,7 @@ static const struct cli_option options[] = {
     CLI_FLAG_LINE("--fresh", struct papers_run, fresh,
                   "start again instead of continuing an interrupted run"),
     CLI_FLAG_LINE("--list", struct papers_run, list,
-                  "print the entries and their commands, and whether they can run here"),
+                  "print the entries, their commands and the expected time"),
     CLI_END};
 
 static void print_usage(void)
@@ -184,7 +184,7 @@ static double papers_sum_expected_seconds(const struct papers_run *run)
         const struct source *s = &sources[i];
         bool is_used = false;
         for (int k = 0; k < run->results_count; k++)
-            is_used = is_used || (run->results[k].source == s && !run->results[k].missing);
+            is_used = is_used || run->results[k].source == s;
         if (is_used)
             sum += (run->quick ? s->quick_seconds : s->full_seconds) * (s->same_always ? 1 : run->rounds);
     }
@@ -198,12 +198,10 @@ static void papers_print_list(const struct papers_run *run)
         const struct result *r = &run->results[i];
         printf("%-14s [%s %s] %s\n", r->entry->id, papers[r->entry->paper].key, r->entry->figure,
                r->entry->title);
-        for (int v = 0; v < VARIANTS_MAX && r->source->variants[v].quick && !r->missing; v++) {
+        for (int v = 0; v < VARIANTS_MAX && r->source->variants[v].quick; v++) {
             papers_command(run, &r->source->variants[v], command, sizeof(command));
             printf("               %s\n", command);
         }
-        if (r->missing)
-            printf("               not measured: %s\n", r->missing);
     }
     printf("About %.0f min on an idle machine of two cores.\n", ceil(papers_sum_expected_seconds(run) / 60));
 }

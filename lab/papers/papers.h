@@ -28,7 +28,6 @@ struct source {
     bool same_always;     /* every run gives the same figures: one round is enough */
     bool untimed;         /* counts, not times: other programs on the machine have no influence */
     bool quick_too_brief; /* a quick run is too short, or its problems too small, for a verdict */
-    bool virtual_nodes;   /* needs an adapter, or softib */
     double quick_seconds, full_seconds; /* seconds of one round with all variants, for the first estimate */
     struct variant variants[VARIANTS_MAX];
 };
@@ -106,7 +105,8 @@ struct entry {
     struct check checks[CHECKS_MAX];
     const char *why; /* known difference of our conditions, printed if a check fails; or NULL */
     bool is_model;   /* computed from a model's equations, not timed */
-    /* NULL, or parameters that were fitted to the judged numbers: the verdict is then VERDICT_FITTED */
+    /* NULL, or a sentence on parameters that were fitted to the judged numbers or chosen with them known: the
+     * verdict is then VERDICT_FITTED, never VERDICT_AGREES */
     const char *fitted;
 };
 
@@ -167,7 +167,7 @@ enum verdict {
     VERDICT_NOT_COMPARABLE,
     VERDICT_UNRELIABLE, /* other programs ran during the measurement, or rounds contradict each other */
     VERDICT_UNJUDGED,   /* the quick run was too brief */
-    VERDICT_FITTED,     /* agrees, but parameters were fitted to these numbers */
+    VERDICT_FITTED,     /* agrees, but parameters were fitted to these numbers or chosen with them known */
     VERDICTS
 };
 extern const char *const verdict_names[VERDICTS], *const verdict_keys[VERDICTS];
@@ -196,8 +196,8 @@ extern const char *const change_names[];
 struct result {
     const struct entry *entry;
     const struct source *source;
-    const char *missing; /* reason why the entry was not measured; NULL: the entry was measured */
-    struct table *table;
+    struct table *table; /* NULL: the entry was not measured */
+    char missing[400];   /* reason why the entry was not measured */
     struct finding finding;
     double others;      /* share of the processors' time that other programs used during the measurement */
     enum change change; /* compared with an earlier run */

@@ -19,7 +19,7 @@
 #include "load.h"
 #include "papers.h"
 
-enum { WORDS_MAX = 64, COMMAND_MAX = 1024, BAR = 30, PATH_ROOM = PATH_MAX + 128 };
+enum { WORDS_MAX = 64, COMMAND_MAX = 1024, BAR = 30, PATH_ROOM = PATH_MAX + 128, SECONDS_TO_END = 10 };
 
 static volatile sig_atomic_t running; /* process group of the running command, for the signal handler */
 
@@ -87,23 +87,34 @@ static void run_exec_command(const struct papers_run *run, char *command, const 
     _exit(127);
 }
 
-/* Waits at most `seconds`, then ends the command and all its descendants. */
-static int run_wait_command(pid_t child, double seconds)
+/* Waits at most `seconds`. A command that takes longer is terminated, so that mpiexec can end its ranks, and
+ * killed with all its descendants if it has not ended `SECONDS_TO_END` later. Returns 0, or -1 with the
+ * reason in `why`. */
+static int run_wait_command(pid_t child, double seconds, char why[64])
 {
     int status = -1;
-    double until = run_clock() + seconds;
+    bool is_terminated = false;
+    const double until = run_clock() + seconds;
     const struct timespec nap = {0, 20000000};
     while (waitpid(child, &status, WNOHANG) == 0) {
-        if (run_clock() > until)
+        if (run_clock() > until && !is_terminated)
+            is_terminated = kill(child, SIGTERM) == 0;
+        if (run_clock() > until + SECONDS_TO_END)
             kill(-child, SIGKILL);
         nanosleep(&nap, NULL);
     }
     running = 0;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+    if (is_terminated)
+        snprintf(why, 64, "did not end within %.0f s", seconds);
+    else if (WIFEXITED(status))
+        snprintf(why, 64, "exit status %d", WEXITSTATUS(status));
+    else
+        snprintf(why, 64, "signal %d", WTERMSIG(status));
+    return !is_terminated && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
 }
 
 static int run_command(const struct papers_run *run, const char *words, const char *out, const char *err,
-                       double seconds)
+                       double seconds, char why[64])
 {
     char command[COMMAND_MAX];
     snprintf(command, sizeof(command), "%s", words);
@@ -111,11 +122,13 @@ static int run_command(const struct papers_run *run, const char *words, const ch
     pid_t child = fork();
     if (child == 0)
         run_exec_command(run, command, out, err);
-    if (child < 0)
-        return 126;
+    if (child < 0) {
+        snprintf(why, 64, "fork: %s", strerror(errno));
+        return -1;
+    }
     setpgid(child, child);
     running = child;
-    return run_wait_command(child, seconds);
+    return run_wait_command(child, seconds, why);
 }
 
 static void run_handle_interrupt(int signal_number)
@@ -123,7 +136,7 @@ static void run_handle_interrupt(int signal_number)
     static const char text[] =
         "\nfishplate-lab papers: interrupted. Run the same command again to continue.\n";
     if (running > 0)
-        kill(-(pid_t)running, SIGKILL);
+        kill(-(pid_t)running, SIGTERM);
     ssize_t ignored = write(STDERR_FILENO, text, sizeof(text) - 1);
     (void)ignored;
     _exit(128 + signal_number);
@@ -131,10 +144,10 @@ static void run_handle_interrupt(int signal_number)
 
 /* ---- The plan ---- */
 
-static bool run_is_wanted(const struct papers_run *run, const struct source *s)
+static bool run_needs_source(const struct papers_run *run, const struct source *s)
 {
     for (int i = 0; i < run->results_count; i++)
-        if (run->results[i].source == s && !run->results[i].missing)
+        if (run->results[i].source == s)
             return true;
     return false;
 }
@@ -147,7 +160,7 @@ static void plan_make(const struct papers_run *run, struct plan *p)
     for (int round = 0; round < run->rounds; round++)
         for (int i = 0; i < sources_count; i++) {
             const struct source *s = &sources[i];
-            if (!run_is_wanted(run, s) || (round > 0 && s->same_always))
+            if (!run_needs_source(run, s) || (round > 0 && s->same_always))
                 continue;
             int n = source_count_variants(s);
             for (int v = 0; v < n; v++)
@@ -188,6 +201,20 @@ static void job_store_load(const struct papers_run *run, const struct job *j, do
     fclose(f);
 }
 
+/* Counts a command that failed, prints it, and appends the reason to the file with its messages. The run
+ * goes on with the next command. */
+static void run_report_failure(struct papers_run *run, const char *command, const char *err, const char *why)
+{
+    FILE *f = fopen(err, "a");
+    run->failures++;
+    if (f) {
+        fprintf(f, "\n%s\n", why);
+        fclose(f);
+    }
+    fprintf(stderr, "%sfishplate-lab papers: failed (%s): %s\n", run->terminal ? "\r\033[K" : "", why,
+            command);
+}
+
 /* Runs one job unless its result is stored already. */
 static void plan_run_job(struct papers_run *run, struct plan *p, struct job *j)
 {
@@ -204,7 +231,8 @@ static void plan_run_job(struct papers_run *run, struct plan *p, struct job *j)
         struct load before, after;
         double began = run_clock();
         const bool known = load_read(&before);
-        int status = run_command(run, command, part, err, 60 + 20 * j->seconds);
+        char why[64] = "";
+        int status = run_command(run, command, part, err, 60 + 20 * j->seconds, why);
         struct value *v = value_read(part);
         if (known && load_read(&after))
             job_store_load(run, j, load_share_of_others(&before, &after), run_clock() - began);
@@ -213,7 +241,7 @@ static void plan_run_job(struct papers_run *run, struct plan *p, struct job *j)
         if (status == 0 && v && rename(part, answer) == 0)
             unlink(err);
         else
-            run->failures++;
+            run_report_failure(run, command, err, status == 0 ? "printed no JSON document" : why);
         value_free(v);
     }
     j->done = true;
@@ -302,9 +330,41 @@ static double source_mean_load_of_others(const struct papers_run *run, const str
     return seconds > 0 ? sum / seconds : 0;
 }
 
+/* Copies the last two lines of a text file: the last message of a command and the reason why it failed. */
+static void run_copy_last_lines(const char *path, char out[300])
+{
+    char line[256], lines[2][140] = {"", ""};
+    FILE *f = fopen(path, "r");
+    while (f && fgets(line, sizeof(line), f)) {
+        if (line[0] == '\n')
+            continue;
+        memcpy(lines[0], lines[1], sizeof(lines[0]));
+        snprintf(lines[1], sizeof(lines[1]), "%.*s", (int)strcspn(line, "\n"), line);
+    }
+    if (f)
+        fclose(f);
+    snprintf(out, 300, "%s%s%s", lines[0], lines[0][0] ? "; " : "", lines[1]);
+}
+
+static void result_explain_missing(const struct papers_run *run, struct result *r)
+{
+    char path[PATH_ROOM], last[300];
+    snprintf(r->missing, sizeof(r->missing), "its command %s",
+             run->quick ? "does not print this table with --quick" : "did not print this table");
+    for (int v = 0; v < source_count_variants(r->source); v++) {
+        struct job j = {.source = (int)(r->source - sources), .variant = v, .round = 0};
+        job_file_path(run, &j, "err", path);
+        if (access(path, R_OK) != 0)
+            continue;
+        run_copy_last_lines(path, last);
+        snprintf(r->missing, sizeof(r->missing), "its command failed: %s", last);
+        return;
+    }
+}
+
 static void result_fill(const struct papers_run *run, struct result *r)
 {
-    for (int round = 0; round < run->rounds && !r->missing; round++) {
+    for (int round = 0; round < run->rounds; round++) {
         struct table *t = result_make_round_table(run, r, round);
         if (!r->table) {
             r->table = t;
@@ -313,9 +373,8 @@ static void result_fill(const struct papers_run *run, struct result *r)
             table_free(t);
         }
     }
-    if (!r->missing && !r->table)
-        r->missing = run->quick ? "the command failed, or does not print this table with --quick"
-                                : "the command failed or did not print this table";
+    if (!r->table)
+        result_explain_missing(run, r);
     if (r->table) {
         table_compute_values(r->table, r->entry->better);
         r->others = source_mean_load_of_others(run, r->source);
@@ -336,6 +395,8 @@ bool papers_measure(struct papers_run *run)
         return false;
     }
     plan_make(run, &p);
+    fprintf(stderr, "fishplate-lab papers: %d commands, about %.0f min on an idle machine of two cores\n",
+            p.count, ceil(plan_seconds_left(&p) / 60));
     signal(SIGINT, run_handle_interrupt);
     signal(SIGTERM, run_handle_interrupt);
     for (int i = 0; i < p.count; i++)

@@ -4,23 +4,24 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "papers.h"
 
-#define PAIR     "mpiexec -n 2 -vnodes 2 "
-#define FOUR     "mpiexec -n 4 -vnodes 4 "
-#define ONE_NODE "mpiexec -n 2 "
-#define KERNELS  "fishplate-lab kernels --json "
+#define PAIR            "mpiexec -n 2 -vnodes 2 "
+#define FOUR            "mpiexec -n 4 -vnodes 4 "
+#define ONE_NODE        "mpiexec -n 2 "
+#define KERNELS         "fishplate-lab kernels --json "
+#define LIU_PROGRAMS    "is cg mg ft lu bt sp"             /* programs of [Liu04] */
+#define TAKAGI_PROGRAMS "cg sp ft dt-bh dt-wh dt-sh lu bt" /* programs of [Takagi13]; DT is three graphs */
 
 /* Programs with settings: a quick run uses class S, a full run class W. */
-#define KERNEL_VARIANT(label, settings)                             \
-    {                                                               \
-        label, FOUR settings KERNELS "is cg mg ft lu bt sp",        \
-            FOUR settings KERNELS "--class SW is cg mg ft lu bt sp" \
+#define KERNEL_VARIANT(label, settings, programs)                                          \
+    {                                                                                      \
+        label, FOUR settings KERNELS programs, FOUR settings KERNELS "--class W " programs \
     }
-#define IB_TOPIC(topic, quick, full)                                                                      \
-    {                                                                                                     \
-        .name = topic, .virtual_nodes = true, .quick_seconds = quick, .full_seconds = full, .variants = { \
-            {0, "fishplate-lab ib --quick --repeat 1 --json " topic,                                      \
-             "fishplate-lab ib --repeat 1 --json " topic}                                                 \
-        }                                                                                                 \
+#define IB_TOPIC(topic, quick, full)                                               \
+    {                                                                              \
+        .name = topic, .quick_seconds = quick, .full_seconds = full, .variants = { \
+            {0, "fishplate-lab ib --quick --repeat 1 --json " topic,               \
+             "fishplate-lab ib --repeat 1 --json " topic}                          \
+        }                                                                          \
     }
 
 /* Class B on 8 nodes, SP and BT on 4, as in the paper. */
@@ -68,7 +69,6 @@ const struct source sources[] = {
     IB_TOPIC("flow", 4, 30),
     IB_TOPIC("rendezvous", 2, 20),
     {.name = "memory",
-     .virtual_nodes = true,
      .untimed = true, /* memory of processes */
      .quick_seconds = 1,
      .full_seconds = 10,
@@ -76,7 +76,6 @@ const struct source sources[] = {
                    "fishplate-lab ib --repeat 1 --json memory"}}},
     IB_TOPIC("reuse", 2, 10),
     {.name = "pair",
-     .virtual_nodes = true,
      .quick_seconds = 9,
      .full_seconds = 60,
      .variants =
@@ -89,13 +88,11 @@ const struct source sources[] = {
      .variants = {{0, ONE_NODE "fishplate bench --json --short latency bw",
                    ONE_NODE "fishplate bench --json latency bw"}}},
     {.name = "collectives",
-     .virtual_nodes = true,
      .quick_seconds = 3,
      .full_seconds = 20,
      .variants = {{0, "mpiexec -n 8 -vnodes 8 fishplate bench --json --short --time 0.2 alltoall allreduce",
                    "mpiexec -n 8 -vnodes 8 fishplate bench --json alltoall allreduce"}}},
     {.name = "schemes",
-     .virtual_nodes = true,
      .quick_seconds = 3,
      .full_seconds = 12,
      .variants =
@@ -111,43 +108,52 @@ const struct source sources[] = {
            "-genv FISHPLATE_LAB=IB_FLOW=dynamic fishplate bench --json --sizes 4,256,1k --time 0.2 latency",
            PAIR "-genv FISHPLATE_LAB=IB_FLOW=dynamic fishplate bench --json latency"}}},
     {.name = "kernels_flow",
-     .virtual_nodes = true,
+     .quick_too_brief = true,
      .quick_seconds = 3,
      .full_seconds = 40,
      .variants =
-         {KERNEL_VARIANT("hw/100", "-genv FISHPLATE_LAB=IB_FLOW=hw -genv FISHPLATE_IB_BUFFERS=100 "),
-          KERNEL_VARIANT("static/100", "-genv FISHPLATE_LAB=IB_FLOW=static -genv FISHPLATE_IB_BUFFERS=100 "),
-          KERNEL_VARIANT("dynamic/100",
-                         "-genv FISHPLATE_LAB=IB_FLOW=dynamic -genv FISHPLATE_IB_BUFFERS=100 "),
-          KERNEL_VARIANT("hw/1", "-genv FISHPLATE_LAB=IB_FLOW=hw -genv FISHPLATE_IB_BUFFERS=1 "),
-          KERNEL_VARIANT("static/1", "-genv FISHPLATE_LAB=IB_FLOW=static -genv FISHPLATE_IB_BUFFERS=1 "),
-          KERNEL_VARIANT("dynamic/1", "-genv FISHPLATE_LAB=IB_FLOW=dynamic -genv FISHPLATE_IB_BUFFERS=1 ")}},
+         {KERNEL_VARIANT("hw/100", "-genv FISHPLATE_LAB=IB_FLOW=hw -genv FISHPLATE_IB_BUFFERS=100 ",
+                         LIU_PROGRAMS),
+          KERNEL_VARIANT("static/100", "-genv FISHPLATE_LAB=IB_FLOW=static -genv FISHPLATE_IB_BUFFERS=100 ",
+                         LIU_PROGRAMS),
+          KERNEL_VARIANT("dynamic/100", "-genv FISHPLATE_LAB=IB_FLOW=dynamic -genv FISHPLATE_IB_BUFFERS=100 ",
+                         LIU_PROGRAMS),
+          KERNEL_VARIANT("hw/1", "-genv FISHPLATE_LAB=IB_FLOW=hw -genv FISHPLATE_IB_BUFFERS=1 ",
+                         LIU_PROGRAMS),
+          KERNEL_VARIANT("static/1", "-genv FISHPLATE_LAB=IB_FLOW=static -genv FISHPLATE_IB_BUFFERS=1 ",
+                         LIU_PROGRAMS),
+          KERNEL_VARIANT("dynamic/1", "-genv FISHPLATE_LAB=IB_FLOW=dynamic -genv FISHPLATE_IB_BUFFERS=1 ",
+                         LIU_PROGRAMS)}},
     {.name = "kernels_protocols",
-     .virtual_nodes = true,
+     .quick_too_brief = true,
      .quick_seconds = 2,
      .full_seconds = 20,
-     .variants = {KERNEL_VARIANT("ring", "-genv FISHPLATE_IB_POLLSET=16 -genv FISHPLATE_IB_RECEIVE=peer "),
+     .variants = {KERNEL_VARIANT("ring", "-genv FISHPLATE_IB_POLLSET=16 -genv FISHPLATE_IB_RECEIVE=peer ",
+                                 LIU_PROGRAMS),
                   KERNEL_VARIANT("send/receive",
-                                 "-genv FISHPLATE_IB_POLLSET=0 -genv FISHPLATE_IB_RECEIVE=peer "),
+                                 "-genv FISHPLATE_IB_POLLSET=0 -genv FISHPLATE_IB_RECEIVE=peer ",
+                                 LIU_PROGRAMS),
                   KERNEL_VARIANT("shared queue",
-                                 "-genv FISHPLATE_IB_POLLSET=0 -genv FISHPLATE_IB_RECEIVE=shared ")}},
+                                 "-genv FISHPLATE_IB_POLLSET=0 -genv FISHPLATE_IB_RECEIVE=shared ",
+                                 LIU_PROGRAMS)}},
     {.name = "kernels_rendezvous",
-     .virtual_nodes = true,
+     .quick_too_brief = true,
      .quick_seconds = 2,
      .full_seconds = 20,
-     .variants = {KERNEL_VARIANT("get", "-genv FISHPLATE_RENDEZVOUS=get -genv FISHPLATE_EAGER_MAX=4047 "),
-                  KERNEL_VARIANT("put", "-genv FISHPLATE_RENDEZVOUS=put -genv FISHPLATE_EAGER_MAX=4047 ")}},
+     .variants = {KERNEL_VARIANT("get", "-genv FISHPLATE_RENDEZVOUS=get -genv FISHPLATE_EAGER_MAX=4047 ",
+                                 TAKAGI_PROGRAMS),
+                  KERNEL_VARIANT("put", "-genv FISHPLATE_RENDEZVOUS=put -genv FISHPLATE_EAGER_MAX=4047 ",
+                                 TAKAGI_PROGRAMS)}},
     {.name = "waits",
-     .virtual_nodes = true,
+     .quick_too_brief = true,
      .quick_seconds = 5,
      .full_seconds = 40,
      .variants = {WAITS("cg", "get"), WAITS("cg", "put"), WAITS("sp", "get"), WAITS("sp", "put"),
                   WAITS("ft", "get"), WAITS("ft", "put"), WAITS("lu", "get"), WAITS("lu", "put"),
-                  WAITS("bt", "get"), WAITS("bt", "put")}},
+                  WAITS("bt", "get"), WAITS("bt", "put"), WAITS("dt-sh", "get"), WAITS("dt-sh", "put")}},
     {.name = "profiles",
      .same_always = true, /* number of messages, no times */
      .quick_too_brief = true,
-     .virtual_nodes = true,
      .quick_seconds = 6,
      .full_seconds = 900,
      .variants = {PROFILE("IS", "8", "is"), PROFILE("CG", "8", "cg"), PROFILE("MG", "8", "mg"),
@@ -156,13 +162,12 @@ const struct source sources[] = {
     {.name = "kernels_credits",
      .untimed = true, /* number of messages, no times */
      .quick_too_brief = true,
-     .virtual_nodes = true,
      .quick_seconds = 10,
      .full_seconds = 400,
      .variants = {FLOWS("is", "8"), FLOWS("ft", "8"), FLOWS("lu", "8"), FLOWS("cg", "8"), FLOWS("mg", "8"),
                   FLOWS("bt", "16"), FLOWS("sp", "16")}},
     {.name = "kernels_nodes",
-     .virtual_nodes = true,
+     .quick_too_brief = true,
      .quick_seconds = 3,
      .full_seconds = 60,
      .variants = {NODES("2 nodes", "2"), NODES("4 nodes", "4"), NODES("8 nodes", "8")}},
@@ -174,13 +179,11 @@ const struct source sources[] = {
      .variants = {{0, "fishplate-lab sim rails --quick --length 0.12 --json",
                    "fishplate-lab sim rails --json"}}},
     {.name = "logp",
-     .virtual_nodes = true,
      .quick_seconds = 3,
      .full_seconds = 20,
      .variants = {{0, "fishplate-lab logp --quick --no-models --json",
                    "fishplate-lab logp --no-models --json"}}},
     {.name = "logp_models",
-     .virtual_nodes = true,
      .quick_seconds = 4,
      .full_seconds = 120,
      .variants = {{0, "fishplate-lab logp --quick --json", "fishplate-lab logp --json"}}},
@@ -204,18 +207,15 @@ const struct source sources[] = {
                    "fishplate-lab sim multicast --packets 400 --collectors 8,16,32,64,128,256 --sizes "
                    "8,32,128,512,1k,1836 --json"}}},
     {.name = "rails",
-     .virtual_nodes = true,
      .quick_seconds = 20,
      .full_seconds = 120,
      .variants = {{0, "fishplate-lab rails --quick --json", "fishplate-lab rails --repeat 1 --json"}}},
     {.name = "barrier",
-     .virtual_nodes = true,
      .quick_seconds = 20,
      .full_seconds = 120,
      .variants = {{0, "fishplate-lab barrier --shapes 2x2,4x4,8x8 --budget 15 --json",
                    "fishplate-lab barrier --json"}}},
     {.name = "bcast",
-     .virtual_nodes = true,
      .quick_seconds = 30,
      .full_seconds = 180,
      .variants = {{0, "fishplate-lab bcast --quick --json", "fishplate-lab bcast --json"}}},
@@ -245,18 +245,26 @@ const struct unmeasured unmeasured[] = {
     {PAPER_LIU, "Table 6.1",
      "peers of the processes of large programs (sPPM, SMG2000, Sphot, Sweep3D, Samrai, CG on 64 to 1024 "
      "processes), taken from another study; `fishplate ps` and prof show the peers of a program here"},
-    {PAPER_LIU, "Figure 9.18", "16 nodes of another cluster"},
-    {PAPER_LIU, "Figure 9.19", "two processes a node over three networks; table 9.2 has the programs"},
+    {PAPER_LIU, "Figure 9.18",
+     "the programs of table 9.2 on 2 to 16 nodes of another cluster; here nodes share the cores of one "
+     "machine"},
+    {PAPER_LIU, "Figure 9.19",
+     "times of 16 processes, two a node, over three networks; table 9.2 has the programs with one a node"},
     {PAPER_TAKAGI, "Figures 1 to 5", "time lines of the protocols, and how processes are placed"},
     {PAPER_TAKAGI, "Table 1", "the machine"},
     {PAPER_COLL, "Figures 1, 2, tables 1, 2",
      "examples of reservations and their state tables; lab/tests/unit/test_rails_reserve_all.c explores "
      "these states"},
     {PAPER_SHIPMAN, "Figures 1, 2", "drawings of the modules and of what a peer uses"},
+    {PAPER_SHIPMAN, "Figure 6",
+     "latency of many pairs at the same time, each rank with a processor of its own; ranks that share cores "
+     "wait for each other longer than it takes to poll the rings. Figure 6.15 of [Liu04] has the time to "
+     "poll"},
     {PAPER_HOEFLER,
      "Figures 1.1 to 1.5, 2.1 to 2.13, 2.22 to 2.30, 2.37, 3.1 to 3.4, tables 1.1, 2.1, 2.3, 3.1",
      "diagrams, examples of algorithms and how the models are built"},
     {PAPER_HOEFLER, "Figures 3.5, 3.6, 4.1", "a barrier by parallel ports and a board for it"},
-    {PAPER_HOEFLER, "Figures 4.2, 4.3, table 4.1", "the program abinit"},
+    {PAPER_HOEFLER, "Figures 4.2, 4.3, table 4.1",
+     "times of the program abinit, whose input the paper does not name"},
 };
 const int unmeasured_count = (int)(sizeof(unmeasured) / sizeof(unmeasured[0]));

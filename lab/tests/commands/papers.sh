@@ -12,8 +12,7 @@ papers() {
 "$BIN/fishplate-lab" papers --list >list
 expect_line list '^liu-5\.2 +\[Liu04 Figure 5\.2\]'
 expect_line list '^coll-10 '
-# No entry may be shown as measured by a command that is not there: `fishplate-lab bcast` would be a test of `bench` else.
-"$BIN/fishplate-lab" bcast --help | grep -q 'Usage: fishplate-lab bcast' || expect_line list 'not measured: this version has no `fishplate-lab bcast`'
+expect_line list '^About [0-9]+ min on an idle machine'
 
 papers --html report.html --json report.json >table 2>err || {
     cat table err
@@ -82,6 +81,24 @@ same, changed = ({e["id"]: e for e in json.load(open(name))["entries"]} for name
 assert {e["change"] for e in same.values()} == {"within noise"}, same
 assert changed["liu-7.1"]["change"] == "better" and abs(changed["liu-7.1"]["ratio"] - 0.5) < 1e-6, changed
 assert changed["hoefler-2.21"]["change"] == "worse", changed
+PY
+# A command that fails leaves its entry out, with the reason; the other entries and both reports are written, and the status is 1.
+mkdir -p half/bin
+cp "$BIN/fishplate-lab" half/bin
+ln -s "$BIN/../lib" half/lib
+printf '#!/bin/sh\necho no such adapter >&2\nexit 3\n' >half/bin/mpiexec
+chmod +x half/bin/mpiexec
+if half/bin/fishplate-lab papers --quick --only hoefler-2.21,liu-5.1 --html half.html --json half.json >table 2>err; then
+    fail "the status is 0 although a command failed"
+fi
+expect_line table '^hoefler-2\.21 .* agrees'
+expect_line err 'failed .exit status 3.: mpiexec -n 2'
+grep -q 'its command failed: no such adapter; exit status 3' half.html || fail "the page lacks the reason"
+python3 - half.json <<'PY'
+import json, sys
+half = json.load(open(sys.argv[1]))
+assert [e["id"] for e in half["entries"]] == ["hoefler-2.21"], half
+assert half["not_measured"] == [{"id": "liu-5.1", "why": "its command failed: no such adapter; exit status 3"}], half
 PY
 if papers --against table >out 2>err; then
     fail "a table was taken for a document"

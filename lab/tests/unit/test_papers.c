@@ -176,6 +176,15 @@ static void test_never_agrees(void)
     e.fitted = "a was fitted.";
     judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_FITTED && strstr(f.text, "a was fitted."));
+    /* one of two checks holds: partly, and the text states that this proves nothing */
+    e.checks[1] = (struct check){CHECK_GAIN, "ring", "send", 60, 0, 0, 64};
+    judge_entry(&e, t, &idle, &f);
+    EXPECT(f.verdict == VERDICT_PARTLY && strstr(f.text, "No evidence: a was fitted."));
+    e.checks[0].want = 60; /* nothing holds */
+    judge_entry(&e, t, &idle, &f);
+    EXPECT(f.verdict == VERDICT_DIFFERS && !strstr(f.text, "No evidence"));
+    e.checks[0].want = 24;
+    e.checks[1] = (struct check){CHECK_NONE, 0, 0, 0, 0};
     e.fitted = NULL;
     /* a second round in which the ring is slower */
     table_set_number(more, 0, 1, 4.4);
