@@ -15,7 +15,7 @@ kernels() {
 }
 
 kernels 1
-for name in ep is cg mg ft lu bt sp sweep vis; do
+for name in ep is cg mg ft lu bt sp dt-bh dt-wh dt-sh sweep vis; do
     expect_line "$scratch/table" "^$name +S .* verified$"
 done
 # Three ranks cannot divide a problem of powers of two; the program prints this.
@@ -40,7 +40,7 @@ expect_line "$scratch/err" 'lu of class S cannot use 5 ranks'
 kernels 9 bt sp
 expect_line "$scratch/table" '^bt +S .* verified$'
 expect_line "$scratch/table" '^sp +S .* verified$'
-kernels 3 bt sweep vis
+kernels 3 bt dt-sh sweep vis
 expect_line "$scratch/err" 'bt of class S cannot use 3 ranks; it accepts square numbers'
 expect_line "$scratch/table" '^sweep +S .* verified$'
 expect_line "$scratch/table" '^vis +S .* verified$'
