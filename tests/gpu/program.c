@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct program_cuda cu;
 
@@ -62,7 +63,9 @@ void program_load(void)
 
 static cuda_device find_device(void)
 {
-    const char *number = getenv("PROGRAM_DEVICE");
+    const char *number = getenv("PROGRAM_DEVICE"), *rank = getenv("MPI_LOCALRANKID");
+    if (number && strcmp(number, "rank") == 0)
+        number = rank;
     return number ? atoi(number) : 0;
 }
 

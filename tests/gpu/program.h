@@ -37,7 +37,8 @@ extern struct program_cuda cu;
 
 /* Loads the driver library. */
 void program_load(void);
-/* Makes the primary context of device 0 current, or of the device that PROGRAM_DEVICE names. */
+/* Makes the primary context of device 0 current, or of the device that PROGRAM_DEVICE names; "rank": the device
+ * whose number is the rank on this node. */
 cuda_context program_start(void);
 /* Calls program_load and program_start, and gpu_open with the settings of the environment. */
 void program_open(void);

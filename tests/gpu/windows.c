@@ -243,8 +243,10 @@ static void target_makes_no_calls(void)
     int near, unit;
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
     MPI_Comm_size(node, &near);
-    /* The window can be mapped only if all ranks are on one node and no driver calls fail. */
-    if (near < size || size < 2 || getenv("SOFTCUDA_FAIL"))
+    /* The window can be mapped only if all ranks are on one node, devices access each other's memory, and no
+     * driver calls fail. */
+    const char *peers = getenv("SOFTCUDA_PEERS");
+    if (near < size || size < 2 || getenv("SOFTCUDA_FAIL") || (peers && strcmp(peers, "0") == 0))
         return;
     MPI_Win_allocate_shared(rank == 0 ? sizeof(int) : 0, 1, MPI_INFO_NULL, node, (void *)&done, &shared);
     MPI_Win_shared_query(shared, 0, &bytes, &unit, (void *)&done);

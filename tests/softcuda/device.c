@@ -57,6 +57,11 @@ int softcuda_device_count(void)
     return (int)(wanted < DEVICES_MOST ? wanted : DEVICES_MOST);
 }
 
+bool softcuda_are_peers(int device, int other)
+{
+    return device == other || softcuda_setting("SOFTCUDA_PEERS", 1) != 0;
+}
+
 cuda_context softcuda_current(void)
 {
     return depth > 0 ? stack[depth - 1] : NULL;
@@ -100,6 +105,8 @@ static const struct {
     {CUDA_NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
     {CUDA_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
     {CUDA_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+    {CUDA_PEERS_UNSUPPORTED, "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED",
+     "peer access is not supported between these two devices"},
     {CUDA_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
     {CUDA_NOT_READY, "CUDA_ERROR_NOT_READY", "device not ready"},
     {CUDA_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},

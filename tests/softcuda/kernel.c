@@ -112,11 +112,29 @@ EXPORT cuda_result cuModuleGetFunction(cuda_function *function, cuda_module modu
     return result;
 }
 
+/* True if a kernel of the current context may access the memory. Nobody calls cuCtxEnablePeerAccess: memory
+ * of another device is accessible only if this context has opened its IPC handle. */
+static bool is_accessible(const struct allocation *it)
+{
+    const int device = softcuda_current()->device;
+    switch (it->kind) {
+    case MEMORY_DEVICE:
+    case MEMORY_POOL:
+    case MEMORY_VMM:
+        return it->device == device;
+    case MEMORY_IMPORTED:
+        return it->opened_by == device;
+    default:
+        return true;
+    }
+}
+
 /* A kernel cannot access host memory that the driver does not know. */
 static char *translate_for_kernel(uintptr_t address, uint64_t size)
 {
     pthread_mutex_lock(&softcuda_lock);
-    char *it = softcuda_find(address, size) ? softcuda_translate(address, size) : NULL;
+    const struct allocation *found = softcuda_find(address, size);
+    char *it = found && is_accessible(found) ? softcuda_translate(address, size) : NULL;
     pthread_mutex_unlock(&softcuda_lock);
     return it;
 }

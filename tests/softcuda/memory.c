@@ -225,7 +225,8 @@ void softcuda_release_all(int device)
     const unsigned kinds =
         1u << MEMORY_DEVICE | 1u << MEMORY_MANAGED | 1u << MEMORY_HOST | 1u << MEMORY_IMPORTED;
     for (size_t i = 0; i < count;)
-        if (table[i].device != device || free_allocation(table[i].address, kinds) != CUDA_OK)
+        if ((table[i].kind == MEMORY_IMPORTED ? table[i].opened_by : table[i].device) != device ||
+            free_allocation(table[i].address, kinds) != CUDA_OK)
             i++;
 }
 
@@ -311,11 +312,12 @@ static bool is_device_memory(const struct allocation *it)
 
 static cuda_context allocation_context(const struct allocation *it)
 {
+    const int device = it->kind == MEMORY_IMPORTED ? it->opened_by : it->device;
     cuda_context context = NULL;
     if (it->kind == MEMORY_POOL || it->kind == MEMORY_VMM || it->kind == MEMORY_REGISTERED)
         return NULL;
-    if (cuDevicePrimaryCtxRetain(&context, it->device) == CUDA_OK)
-        cuDevicePrimaryCtxRelease_v2(it->device);
+    if (cuDevicePrimaryCtxRetain(&context, device) == CUDA_OK)
+        cuDevicePrimaryCtxRelease_v2(device);
     return context;
 }
 

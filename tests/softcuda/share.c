@@ -47,11 +47,14 @@ EXPORT cuda_result cuIpcOpenMemHandle_v2(cuda_pointer *pointer, struct cuda_ipc_
         return CUDA_INVALID_CONTEXT;
     if (flags != CUDA_IPC_LAZY_PEER_ACCESS || e.magic != EXPORT_MAGIC || softcuda_must_fail(__func__))
         return CUDA_INVALID_VALUE;
+    if (!softcuda_are_peers(softcuda_current()->device, e.device))
+        return CUDA_PEERS_UNSUPPORTED;
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", e.pid, e.fd);
     const int fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0)
         return CUDA_INVALID_HANDLE;
     it.device = e.device;
+    it.opened_by = softcuda_current()->device;
     pthread_mutex_lock(&softcuda_lock);
     const bool good = softcuda_map(fd, e.size, &it) && softcuda_add(&it);
     pthread_mutex_unlock(&softcuda_lock);

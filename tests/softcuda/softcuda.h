@@ -34,6 +34,7 @@ struct allocation {
     uint64_t id;
     int fd; /* the memory file of device memory, or -1 */
     int device;
+    int opened_by; /* device of the context that opened imported memory */
     enum memory_kind kind;
     bool sync_memops;
     bool is_locked; /* mapped by cuMemMap, and cuMemSetAccess was not called yet */
@@ -53,6 +54,8 @@ bool softcuda_must_fail(const char *function);
 bool softcuda_is_initialised(void);
 cuda_context softcuda_current(void);
 int softcuda_device_count(void);
+/* True if one device can access the memory of the other (SOFTCUDA_PEERS). */
+bool softcuda_are_peers(int device, int other);
 uint64_t softcuda_setting(const char *name, uint64_t otherwise);
 
 /* Context of an object and its number of resets: the object is invalid after a later reset. */

@@ -3,7 +3,9 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +16,17 @@
 static int handle_descriptor(cuda_vmm_handle handle)
 {
     return (int)handle - 1;
+}
+
+/* The name of the memory file ends with the number of the device. */
+#define VMM_NAME "softcuda vmm "
+static int descriptor_device(int fd)
+{
+    char path[64], name[64] = "";
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    const ssize_t length = readlink(path, name, sizeof(name) - 1);
+    const char *number = length > 0 ? strstr(name, VMM_NAME) : NULL;
+    return number ? atoi(number + strlen(VMM_NAME)) : 0;
 }
 
 static size_t descriptor_size(int fd)
@@ -36,7 +49,9 @@ EXPORT cuda_result cuMemCreate(cuda_vmm_handle *out, size_t size,
 {
     if (size == 0 || size % UNIT || flags != 0 || properties->location.id >= softcuda_device_count())
         return CUDA_INVALID_VALUE;
-    const int fd = softcuda_must_fail(__func__) ? -1 : memfd_create("softcuda vmm", MFD_CLOEXEC);
+    char name[32];
+    snprintf(name, sizeof(name), VMM_NAME "%d", properties->location.id);
+    const int fd = softcuda_must_fail(__func__) ? -1 : memfd_create(name, MFD_CLOEXEC);
     if (fd < 0 || ftruncate(fd, (off_t)size) != 0)
         return CUDA_OUT_OF_MEMORY;
     *out = (cuda_vmm_handle)fd + 1;
@@ -136,8 +151,10 @@ EXPORT cuda_result cuMemSetAccess(cuda_pointer address, size_t size, const struc
     for (size_t at = 0; at < size && rc == CUDA_OK;) {
         struct allocation *it = softcuda_find(address + at, 1);
         if (it && it->kind == MEMORY_VMM) {
-            it->is_locked = access->flags == 0;
-            it->device = access->location.id; /* the handle contains no device number */
+            if (!softcuda_are_peers(descriptor_device(it->fd), access->location.id))
+                rc = CUDA_INVALID_DEVICE;
+            it->is_locked = rc != CUDA_OK || access->flags == 0;
+            it->device = access->location.id;
             at += it->size;
         } else {
             rc = CUDA_INVALID_VALUE;
