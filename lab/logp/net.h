@@ -7,7 +7,7 @@
 
 #include "logp.h"
 #include "net/ib/device/verbs.h"
-#include "net/port.h"
+#include "net/adapter_port.h"
 
 /* Address of one end of a connection, which is sent to the other end. */
 struct logp_address {

@@ -10,7 +10,7 @@
 
 #include "net/mcast/sender.h"
 #include "net/mcast/stream.h"
-#include "net/mcast/tree.h"
+#include "net/mcast/ack_tree.h"
 
 enum { ACK_BYTES = 24, AGAIN = 64 };
 enum { EVENT_HANDLED = EVENT_OTHER, EVENT_ROOT, EVENT_TIMER, EVENT_DELIVERED };

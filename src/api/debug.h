@@ -1,6 +1,6 @@
 /* debug.h: FISHPLATE_DEBUG=leaks and match: what the program forgot to free, and messages that are received
  * as other types than they were sent as. Both reports contain the place in the program. (`coll` is in
- * src/coll/debug.c, `rma` in src/rma/conflict_watch.c.)
+ * src/coll/coll_debug.c, `rma` in src/rma/conflict_watch.c.)
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_API_DEBUG_H

@@ -18,7 +18,7 @@
 #include "boot/boot.h"
 #include "obj/proc.h"
 #include "p2p/p2p.h"
-#include "p2p/view.h"
+#include "p2p/request_view.h"
 
 static TUNABLE_BOOL(
     doctor, "DOCTOR", 1,

@@ -16,7 +16,7 @@
 #include "coll/shm/block.h"
 #include "obj/context.h"
 #include "obj/create.h"
-#include "p2p/view.h"
+#include "p2p/request_view.h"
 
 enum { FRAMES = 32 };
 

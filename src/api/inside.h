@@ -42,7 +42,7 @@ struct fishplate_inside {
     const struct peer *(*peer)(int rank);
     void (*peer_describe)(const struct peer *peer, char *out, size_t size);
 
-    /* Lists the ports of this node's adapters (net/port.h), each with the reason why the job uses it or not;
+    /* Lists the ports of this node's adapters (net/adapter_port.h), each with the reason why the job uses it or not;
      * outside of a job, why a job would use it or not. Returns an MPI error class, with a message in *why, if
      * there is no port. The caller frees *ports. */
     int (*ports)(struct net_port **ports, size_t *count, const char **why);

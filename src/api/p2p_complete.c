@@ -5,7 +5,7 @@
 #include "api/p2p.h"
 #include "api/report.h"
 #include "impl.h"
-#include "p2p/fault.h"
+#include "p2p/peer_death.h"
 
 static inline bool is_complete(const struct request *r)
 {

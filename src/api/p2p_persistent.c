@@ -7,7 +7,7 @@
 #include "api/forward.h"
 #include "api/report.h"
 #include "impl.h"
-#include "p2p/fault.h"
+#include "p2p/peer_death.h"
 
 struct persistent_request {
     struct request base; /* must be the first member */

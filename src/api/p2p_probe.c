@@ -4,7 +4,7 @@
 #include "api/debug.h"
 #include "api/p2p.h"
 #include "impl.h"
-#include "p2p/fault.h"
+#include "p2p/peer_death.h"
 
 static void probe_no_proc(struct comm *comm, int *flag, MPI_Status *status)
 {

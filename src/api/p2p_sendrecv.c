@@ -5,7 +5,7 @@
 
 #include "api/p2p.h"
 #include "impl.h"
-#include "p2p/fault.h"
+#include "p2p/peer_death.h"
 
 /* The request of a send and a receive: complete when both are; its status is that of the receive. */
 struct pair_request {

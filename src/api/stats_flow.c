@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "impl.h"
-#include "net/port.h"
+#include "net/adapter_port.h"
 #include "obj/handle.h"
 
 enum { FEW_PAIRS = 24 };

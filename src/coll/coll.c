@@ -3,7 +3,7 @@
  * has cached.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/debug.h"
+#include "coll/coll_debug.h"
 #include "coll/device_collectives.h"
 #include "coll/executor.h"
 #include "coll/select/tuning.h"

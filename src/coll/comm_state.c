@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "boot/boot.h"
-#include "coll/debug.h"
+#include "coll/coll_debug.h"
 #include "coll/executor.h"
 #include "coll/select/tuning.h"
 #include "obj/context.h"

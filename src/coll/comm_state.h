@@ -36,7 +36,7 @@ struct coll_state {
     void (*check_record)(const struct comm *c, const void *record,
                          uint64_t length); /* NULL, or debug_check_record */
     struct query_state query;              /* queries to peers about calls that have waited long */
-    /* debug.c has reported that ranks call blocking and nonblocking collectives in different orders */
+    /* coll_debug.c has reported that ranks call blocking and nonblocking collectives in different orders */
     bool order_reported;
     bool neighbors; /* the following lists of neighbours are valid */
     int nsources, ndestinations;

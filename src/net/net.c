@@ -13,10 +13,10 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "boot/boot.h"
-#include "net/group.h"
+#include "net/mcast_group.h"
 #include "net/guest.h"
 #include "net/lost.h"
-#include "net/port.h"
+#include "net/adapter_port.h"
 #include "net/registry.h"
 
 static COUNTER(open_us, "start_transports_us", "Microseconds to open all transports, fences among them.");

@@ -48,7 +48,7 @@ struct net {
     struct guests *guests; /* processes of other worlds; NULL: none was ever connected */
     struct list stalled;   /* peers with pending work */
     struct list hooks;
-    struct list groups, group_notes; /* multicast (group.h) */
+    struct list groups, group_notes; /* multicast (mcast_group.h) */
     struct peer *revoked_peer;       /* net_get_revoked_peer; NULL: never needed */
     struct net_lost *lost;           /* processes that have died; NULL: a death ends the job */
     const _Atomic uint32_t

@@ -114,7 +114,7 @@ struct transport_barrier {
 };
 
 /* Multicast packets, which the network copies to all members of a group. Packets may be lost, duplicated and
- * reordered (group.h adds reliability). A member has receive buffers, and slots in which packets are built.
+ * reordered (mcast_group.h adds reliability). A member has receive buffers, and slots in which packets are built.
  * Closing a member leaves the group. */
 struct net_packet {
     void *data;

@@ -9,7 +9,7 @@
 
 #include "dt/dtype.h"
 #include "net/lost.h"
-#include "p2p/fault.h"
+#include "p2p/peer_death.h"
 #include "p2p/request.h"
 
 enum { GATHER, GATHERED, SWAP_RECORDS, SWAPPED, DOWN_HEAD, SPREAD, FINISH, OVER };

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "p2p/fault.h"
+#include "p2p/peer_death.h"
 
 /* Retired ids become free again if fewer than FEW_SINGLE ids for one agreement at a time, or fewer than
  * FEW_SHARED other ids, are free. */

@@ -10,7 +10,7 @@
 #include "obj/assembly.h"
 #include "obj/context.h"
 #include "obj/epoch.h"
-#include "p2p/fault.h"
+#include "p2p/peer_death.h"
 
 static COUNTER(revoked, "comm_revoked", "Communicators that were revoked.");
 

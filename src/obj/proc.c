@@ -27,7 +27,7 @@
 #include "obj/handle.h"
 #include "obj/info.h"
 #include "p2p/bsend.h"
-#include "p2p/fault.h"
+#include "p2p/peer_death.h"
 
 static TUNABLE_BOOL(check, "CHECK", 1,
                     "Check the arguments of every MPI call and name the wrong one. Without it a wrong "

@@ -11,7 +11,7 @@
 
 void request_finish_cancel(struct p2p_request *r)
 {
-    if (unlikely(r->base.error)) { /* cancelled by fault.c, not by the program */
+    if (unlikely(r->base.error)) { /* cancelled by peer_death.c, not by the program */
         request_end(r, r->base.error);
         return;
     }

@@ -10,7 +10,7 @@
 #include "base/pool.h"
 #include "dt/device_pack.h"
 #include "p2p/traffic.h"
-#include "p2p/fault.h"
+#include "p2p/peer_death.h"
 #include "p2p/frames.h"
 #include "p2p/ids.h"
 #include "p2p/last_byte.h"
@@ -48,7 +48,7 @@ struct p2p {
     uint64_t offer_above;        /* receives of more bytes may be offered to their senders */
     uint64_t
         check_posted_from; /* receives of at least this many bytes are checked when posted (offers, failures) */
-    bool faults;      /* a process has died or a communicator was revoked: receives are judged (fault.h) */
+    bool faults; /* a process has died or a communicator was revoked: receives are judged (peer_death.h) */
     p2p_judge *judge; /* set by the layer that knows communicators; NULL: not set yet */
     void (*died)(void *arg, uint32_t number);
     void *judge_arg;
@@ -232,7 +232,7 @@ static inline void request_unregister(struct p2p_request *r)
     r->registered = false;
 }
 
-/* Defined in control.c: send a control message, which is queued while the transport is out of resources. */
+/* Defined in control_frames.c: send a control message, which is queued while the transport is out of resources. */
 void control_send(struct p2p *p, struct peer *to, const struct frame_header *header, const void *payload,
                   size_t len);
 

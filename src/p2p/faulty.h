@@ -1,4 +1,4 @@
-/* faulty.h: the checks that the message engine makes after the first fault (fault.c).
+/* faulty.h: the checks that the message engine makes after the first fault (peer_death.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_FAULTY_H

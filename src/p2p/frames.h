@@ -4,7 +4,7 @@
 #ifndef FP_P2P_FRAMES_H
 #define FP_P2P_FRAMES_H
 
-#include "net/group.h"
+#include "net/mcast_group.h"
 #include "net/transport.h"
 #include "p2p/envelope.h"
 #include "p2p/p2p.h"
@@ -32,7 +32,7 @@ enum frame_kind {
     FRAME_ONE_SIDED = P2P_FRAME_ONE_SIDED, /* a one-sided operation; contents: src/rma */
     FRAME_NOTE,                    /* FISHPLATE_DEBUG=match, about the next message; payload: struct note */
     FRAME_FAULT = P2P_FRAME_FAULT, /* an agreement after a failure; contents: src/ft */
-    FRAME_GROUP = NET_FRAME_GROUP, /* a frame of net/group.h */
+    FRAME_GROUP = NET_FRAME_GROUP, /* a frame of net/mcast_group.h */
     FRAME_CALL = P2P_FRAME_CALL,   /* a collective call that waits; contents: src/coll */
     FRAME_KINDS
 };

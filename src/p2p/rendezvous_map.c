@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/tunable.h"
-#include "gpu/move.h"
+#include "gpu/gpu_move.h"
 #include "net/net.h"
 #include "p2p/device_staging.h"
 #include "p2p/protocol.h"

@@ -17,7 +17,7 @@
 #include "obj/context.h"
 #include "obj/errhandler.h"
 #include "obj/fault.h"
-#include "p2p/fault.h"
+#include "p2p/peer_death.h"
 #include "panic.h"
 
 enum { SIZE = 4, FRAME = 4096, COMMS = 3, STEPS_MAX = 60, ROOM = 4096 };

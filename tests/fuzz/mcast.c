@@ -5,7 +5,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/err.h"
-#include "net/group_part.h"
+#include "net/mcast_group_part.h"
 #include "panic.h"
 
 enum { MEMBERS = 5, ME = 1, PACKET = 128, WINDOW = 4, RECEIVES = 128, MESSAGE = 300, ID = 7, CHANNELS = 3 };

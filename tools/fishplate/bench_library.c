@@ -10,7 +10,7 @@
 #include "coll/sched/algorithm.h"
 #include "command.h"
 #include "net/peer.h"
-#include "net/port.h"
+#include "net/adapter_port.h"
 
 static const char *library_transport(int rank)
 {

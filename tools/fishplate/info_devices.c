@@ -10,7 +10,7 @@
 
 #include "gpu/gpu.h"
 #include "info.h"
-#include "net/port.h"
+#include "net/adapter_port.h"
 
 enum { TAG = 1 };
 

@@ -6,7 +6,7 @@
 #include "base/objmem.h"
 #include "base/tunable.h"
 #include "coll/barrier/barrier_internal.h"
-#include "coll/debug.h"
+#include "coll/coll_debug.h"
 
 static LABORATORY_INT(
     before, "BARRIER_BEFORE", 8, 0, 255,

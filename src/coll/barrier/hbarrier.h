@@ -8,7 +8,7 @@
 
 #include "base/list.h"
 #include "coll/executor.h"
-#include "net/group.h"
+#include "net/mcast_group.h"
 
 /* A barrier that is in progress or waits for an earlier one. */
 struct hbarrier_run {

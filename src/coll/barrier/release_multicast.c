@@ -1,6 +1,6 @@
 /* release_multicast.c: METHOD_MULTICAST of the inter-node barrier: leaders report to their parents in a tree,
  * by RDMA writes if all leaders support them, else by messages, and the first leader then multicasts one byte
- * [Liu04 figure 3.2]. The multicast group retransmits lost packets (net/group.h). Its acknowledgements are
+ * [Liu04 figure 3.2]. The multicast group retransmits lost packets (net/mcast_group.h). Its acknowledgements are
  * sent in the background, one for several barriers.
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -1,5 +1,5 @@
 /* multicast.h: broadcast among ranks on several nodes by the network's multicast [Liu04 7]: one rank of each
- * node is a member of a group (net/group.h), the other ranks receive the data from this rank through the
+ * node is a member of a group (net/mcast_group.h), the other ranks receive the data from this rank through the
  * node's shared memory.
  *
  * The first use of multicast waits for all ranks, which nonblocking calls must not do: until the first

@@ -6,7 +6,7 @@
 
 #include "base/list.h"
 #include "coll/multicast/multicast.h"
-#include "net/group.h"
+#include "net/mcast_group.h"
 
 enum multicast_parameter {
     PARAMETER_COROOTS,

@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/copy.h"
 #include "base/counter.h"
-#include "coll/debug.h"
+#include "coll/coll_debug.h"
 #include "coll/shm/block.h"
 #include "coll/shm/shared_transfer.h"
 

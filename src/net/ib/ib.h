@@ -28,8 +28,8 @@
 #include "net/ib/policy/conn.h"
 #include "net/ib/policy/leave.h"
 #include "net/ib/policy/pollset.h"
-#include "net/ib/policy/ring.h"
-#include "net/ib/policy/traffic.h"
+#include "net/ib/policy/rdma_ring.h"
+#include "net/ib/policy/frame_route.h"
 #include "net/ib/queue/queue.h"
 #include "net/ib/wire.h"
 #include "net/net.h"
@@ -95,9 +95,9 @@ struct ib_endpoint {
     struct ib *ib;
     struct peer *peer; /* NULL: the guest has disconnected; the endpoint is reused for the next peer */
     struct conn conn;
-    struct traffic traffic; /* whether frames may be sent, and over which rails */
-    uint8_t primary;        /* rail of this process that carries the connection */
-    uint8_t peer_rail;      /* rail of the peer that carries the connection */
+    struct frame_route route; /* whether frames may be sent, and over which rails */
+    uint8_t primary;          /* rail of this process that carries the connection */
+    uint8_t peer_rail;        /* rail of the peer that carries the connection */
     uint8_t peer_adapter;
     uint16_t next_seq; /* sequence number of the next message to send */
     uint16_t expected; /* sequence number of the next message to deliver; ESN in [Liu04 6.2.5] */

@@ -50,8 +50,8 @@ static inline bool endpoint_is_idle(const struct ib_endpoint *ep)
 {
     return !ep ||
            ((ep->conn.state == CONN_IDLE ||
-             (ep->conn.state == CONN_OPEN && traffic_is_ready(&ep->traffic))) &&
-            ep->traffic.state != TRAFFIC_FAILING && ep->failed_since == 0 && ep->control_pending == 0 &&
+             (ep->conn.state == CONN_OPEN && frame_route_is_ready(&ep->route))) &&
+            ep->route.state != FRAME_ROUTE_FAILING && ep->failed_since == 0 && ep->control_pending == 0 &&
             list_empty(&ep->held) && ep->final_markers == 0 && ep->ops == 0);
 }
 
@@ -127,8 +127,8 @@ static inline void print_world(void)
             printf("  %u to %u: %s%s%s, frames %u of %u (%u sent%s), control_pending %x, final close %u, "
                    "transfers %u, "
                    "held frames %d, unacknowledged %d, unacknowledged RDMA %d, queued requests %u\n",
-                   i, k, states[ep->conn.state], traffic_is_ready(&ep->traffic) ? ", ready" : "",
-                   ep->traffic.state == TRAFFIC_FAILING ? ", failing" : "", f->delivered, f->requested,
+                   i, k, states[ep->conn.state], frame_route_is_ready(&ep->route) ? ", ready" : "",
+                   ep->route.state == FRAME_ROUTE_FAILING ? ", failing" : "", f->delivered, f->requested,
                    f->sent, f->is_queued ? ", queued" : "", ep->control_pending, ep->final_markers, ep->ops,
                    !list_empty(&ep->held), !list_empty(&ep->unacknowledged),
                    !list_empty(&ep->unacknowledged_rdma), ep->lanes[0].head - ep->lanes[0].tail);

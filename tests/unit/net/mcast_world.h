@@ -8,7 +8,7 @@
 #include "base/util.h"
 #include "net/mcast/sender.h"
 #include "net/mcast/stream.h"
-#include "net/mcast/tree.h"
+#include "net/mcast/ack_tree.h"
 
 #define MEMBERS    3
 #define WINDOW_MAX 4

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
-#include "net/group.h"
+#include "net/mcast_group.h"
 #include "test.h"
 
 static int calls_until_failure; /* 0: none fails */

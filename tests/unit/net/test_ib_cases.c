@@ -165,7 +165,7 @@ static void test_peer_closes_before_put_status_query(void)
     open_connected_world(set);
     world_put(0, 1, 0, 64);
     fail_and_reconnect(0, 1);
-    EXPECT(!traffic_is_ready(&world_endpoint(0, 1)->traffic));
+    EXPECT(!frame_route_is_ready(&world_endpoint(0, 1)->route));
     close_connection(1, 0);
     EXPECT_EQ(world_endpoint(1, 0)->conn.state, CONN_CLOSING);
     check_and_close_world();
@@ -177,7 +177,7 @@ static void test_peer_closes_before_flag_is_rewritten(void)
     open_connected_world(one_rail);
     world_write_flag(0, 1);
     fail_and_reconnect(0, 1);
-    EXPECT(!traffic_is_ready(&world_endpoint(0, 1)->traffic));
+    EXPECT(!frame_route_is_ready(&world_endpoint(0, 1)->route));
     close_connection(1, 0);
     EXPECT_EQ(world_endpoint(1, 0)->conn.state, CONN_CLOSING);
     check_and_close_world();

@@ -4,7 +4,7 @@
  * two threads.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "net/ib/policy/ring.h"
+#include "net/ib/policy/rdma_ring.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -5,7 +5,7 @@
 #include "base/util.h"
 #include "net/mcast/sender.h"
 #include "net/mcast/stream.h"
-#include "net/mcast/tree.h"
+#include "net/mcast/ack_tree.h"
 #include "test.h"
 
 #define CHILDREN 4

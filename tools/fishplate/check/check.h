@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "net/port.h"
+#include "net/adapter_port.h"
 
 enum { FACT_PORTS = 8, CHECK_SIZES = 6 };
 

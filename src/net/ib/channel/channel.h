@@ -1,4 +1,4 @@
-/* channel.h: messages of a connection: through a queue pair (send.c), into the peer's ring (ring.c), and the choice between the two
+/* channel.h: messages of a connection: through a queue pair (send_frame.c), into the peer's ring (ring.c), and the choice between the two
  * (frames.c); control messages (control.c); arrival, order and delivery (receive.c); completion queues (completion.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -70,7 +70,7 @@ static inline struct ib_lane *ib_lane_for_size(struct ib_endpoint *ep, size_t le
     return &ep->lanes[ep->ib->lanes > 1 && len > ep->lanes[0].frame_max];
 }
 
-/* send.c: messages through one queue pair. Functions return 0 or ERR_AGAIN. */
+/* send_frame.c: messages through one queue pair. Functions return 0 or ERR_AGAIN. */
 int ib_lane_take_credit(struct ib_lane *lane, bool *waited); /* requires an entry in the send queue, too */
 struct ib_work *ib_lane_post_message(struct ib_lane *lane, struct ib_buffer *b, const void *at, size_t bytes,
                                      bool frame, bool signal);

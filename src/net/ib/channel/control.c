@@ -45,7 +45,7 @@ static void control_post(struct ib_endpoint *ep, enum ib_type type)
 static uint32_t control_get_sendable_types(const struct ib_endpoint *ep)
 {
     if (ep->conn.state == CONN_OPEN)
-        return traffic_is_ready(&ep->traffic) ? ep->control_pending : ep->control_pending & IB_UNORDERED;
+        return frame_route_is_ready(&ep->route) ? ep->control_pending : ep->control_pending & IB_UNORDERED;
     if (ep->conn.state == CONN_CLOSING)
         return ep->control_pending & (IB_FINAL | IB_ANSWERS | 1u << IB_CREDIT);
     return ep->conn.state == CONN_AGREED ? ep->control_pending & IB_FINAL : 0;
@@ -71,7 +71,7 @@ static void pairs_flush(struct ib_endpoint *ep)
 {
     struct ib_pairs *j = ep->pairs;
     for (unsigned k = 1; j->owing && k < j->count; k++)
-        if (rail_set_contains(j->owing, k) && j->pair[k].lane.qp && ep->traffic.state != TRAFFIC_FAILING)
+        if (rail_set_contains(j->owing, k) && j->pair[k].lane.qp && ep->route.state != FRAME_ROUTE_FAILING)
             pair_send_credits(&j->pair[k].lane);
         else
             j->owing &= ~rail_bit(k);
@@ -80,7 +80,7 @@ static void pairs_flush(struct ib_endpoint *ep)
 void ib_pair_return_credits(struct ib_lane *lane)
 {
     struct ib_endpoint *ep = lane->endpoint;
-    if (!ep->pairs || !ep->pairs->spread || !lane->qp || ep->traffic.state == TRAFFIC_FAILING ||
+    if (!ep->pairs || !ep->pairs->spread || !lane->qp || ep->route.state == FRAME_ROUTE_FAILING ||
         !credit_message_is_due(&lane->credit))
         return;
     pair_send_credits(lane);
@@ -100,10 +100,10 @@ void ib_control_flush(struct ib_endpoint *ep)
         ep->control_pending &= ~(1u << type);
         control_post(ep, type);
     }
-    if (unlikely(ep->traffic.pairs))
+    if (unlikely(ep->route.pairs))
         pairs_flush(ep);
-    bool more = ep->control_pending || (!traffic_is_ready(&ep->traffic) && ib_has_unacknowledged(ep)) ||
-                (unlikely(ep->traffic.pairs) && ep->pairs->owing);
+    bool more = ep->control_pending || (!frame_route_is_ready(&ep->route) && ib_has_unacknowledged(ep)) ||
+                (unlikely(ep->route.pairs) && ep->pairs->owing);
     if (more && list_empty(&ep->control_link))
         list_append(&ep->ib->control_waiting, &ep->control_link);
     else if (!more && !list_empty(&ep->control_link))

@@ -116,7 +116,7 @@ static void lane_release_buffer(struct ib_lane *lane, struct ib_buffer *b, bool 
         return;
     }
     if (n == 0 || !lane->qp ||
-        ep->traffic.state == TRAFFIC_FAILING) { /* n = 0: the flow control retires the buffer */
+        ep->route.state == FRAME_ROUTE_FAILING) { /* n = 0: the flow control retires the buffer */
         ib_buffer_put(lane->pool, b);
         return;
     }

@@ -1,5 +1,5 @@
 /* ring.c: the RDMA channel [Liu04 6]. A receiver that often receives from a peer offers the peer a ring and
- * polls that memory; the peer then writes each small frame into the ring with one RDMA write. policy/ring.h
+ * polls that memory; the peer then writes each small frame into the ring with one RDMA write. policy/rdma_ring.h
  * has the arithmetic of slots, policy/pollset.h decides which peers get a ring.
  *
  * An RDMA write wakes no process. Before a process sleeps, it therefore sets a word (its bell) at each peer

@@ -1,5 +1,5 @@
 /* connection.h: opens and closes connections to peers. policy/conn.h has the state machine; endpoint.c
- * performs its actions, hello.c sends the datagrams, handshake.c receives and repeats them, path.c chooses
+ * performs its actions, hello.c sends the datagrams, hello_arrival.c receives and repeats them, path.c chooses
  * the rails of a connection.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -29,7 +29,7 @@ int ib_hello_post_receive(struct ib *ib, struct ib_buffer *b);
 #define IB_HELLO_VERSION      10
 #define IB_HELLO_LONGEST_WAIT (250 * 1000 * 1000ull) /* ns between two HELLOs */
 
-/* handshake.c */
+/* hello_arrival.c */
 void ib_hello_receive(struct ib *ib, struct ib_buffer *b, uint32_t length);
 void ib_hello_repeat(struct ib *ib); /* repeats HELLOs whose deadline has passed */
 

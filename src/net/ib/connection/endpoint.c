@@ -48,7 +48,7 @@ static bool silent_writes_are_complete(struct ib_endpoint *ep)
 
 static bool may_close(struct ib_endpoint *ep)
 {
-    return traffic_is_ready(&ep->traffic) && !ep->leave.sent && !ib_endpoint_is_busy(ep) &&
+    return frame_route_is_ready(&ep->route) && !ep->leave.sent && !ib_endpoint_is_busy(ep) &&
            ib_lane_has_room(&ep->lanes[0], 2, true) && silent_writes_are_complete(ep);
 }
 
@@ -107,7 +107,7 @@ void ib_endpoint_drop(struct ib_endpoint *ep)
     list_remove(&ep->control_link);
     ep->control_pending = ep->final_markers = ep->ops = 0;
     ep->conn = (struct conn){0};
-    traffic_reset(&ep->traffic);
+    frame_route_reset(&ep->route);
     ep->failed_since = 0;
 }
 
@@ -169,7 +169,7 @@ static void endpoint_report_unanswered(struct ib_endpoint *ep)
 
 void ib_endpoint_perform_actions(struct ib_endpoint *ep, unsigned actions)
 {
-    traffic_follow_connection(&ep->traffic, ep->conn.state == CONN_OPEN, ib_has_unacknowledged(ep));
+    frame_route_follow_connection(&ep->route, ep->conn.state == CONN_OPEN, ib_has_unacknowledged(ep));
     if (actions & CONN_DO_DESTROY)
         endpoint_destroy_queue(ep);
     if (actions & CONN_DO_CREATE)
@@ -257,8 +257,8 @@ static bool xrc_connect_target(struct ib_endpoint *ep, const struct ib_hello *h)
  * HELLO. */
 void ib_endpoint_handle_hello(struct ib_endpoint *ep, const struct ib_hello *h)
 {
-    if (ep->traffic.state ==
-        TRAFFIC_FAILING) /* the queue pairs are about to be destroyed; the peer repeats its HELLO */
+    if (ep->route.state ==
+        FRAME_ROUTE_FAILING) /* the queue pairs are about to be destroyed; the peer repeats its HELLO */
         return;
     unsigned actions = conn_hello_received(&ep->conn, h->mine, h->yours, h->ready != 0);
     unsigned before = CONN_DO_DESTROY | CONN_DO_CREATE;

@@ -108,8 +108,8 @@ enum ib_path_verdict ib_path_match_hello(struct ib_endpoint *ep, uint8_t rail, c
             return IB_PATH_REFUSED;
         w->next = (uint8_t)path;
         /* In CONN_HALF the connection breaks (conn.h): frames that may have arrived are processed first. */
-        return ep->conn.state == CONN_ASKING && ep->traffic.state != TRAFFIC_FAILING ? IB_PATH_RESTART
-                                                                                     : IB_PATH_ACCEPTED;
+        return ep->conn.state == CONN_ASKING && ep->route.state != FRAME_ROUTE_FAILING ? IB_PATH_RESTART
+                                                                                       : IB_PATH_ACCEPTED;
     default:
         w->next = (uint8_t)path;
         return IB_PATH_ACCEPTED;

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "net/port.h"
+#include "net/adapter_port.h"
 
 /* Sets `near` of the ports whose adapters have the shortest PCI path to the device `gpu` ("0000:18:00.0"),
  * and clears it for other ports. Changes nothing if the location of the GPU or of an adapter is unknown.

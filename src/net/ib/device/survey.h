@@ -6,7 +6,7 @@
 #define FP_NET_IB_SURVEY_H
 
 #include "net/ib/device/verbs.h"
-#include "net/port.h"
+#include "net/adapter_port.h"
 
 struct ib_survey {
     struct net_port *ports; /* allocated; the caller frees it */

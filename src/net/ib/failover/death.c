@@ -8,7 +8,7 @@
 #include "net/ib/connection/connection.h"
 #include "net/ib/failover/failover.h"
 #include "net/ib/rails/rails.h"
-#include "net/ib/rendezvous/rendezvous.h"
+#include "net/ib/rendezvous/transfer.h"
 #include "net/lost.h"
 
 #include <stdlib.h>

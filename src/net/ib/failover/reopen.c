@@ -13,7 +13,7 @@
 #include "net/ib/connection/connection.h"
 #include "net/ib/failover/failover.h"
 #include "net/ib/rails/rails.h"
-#include "net/ib/rendezvous/rendezvous.h"
+#include "net/ib/rendezvous/transfer.h"
 
 static TUNABLE_INT(
     patience, "IB_RAIL_PATIENCE", 10, 1, 3600,
@@ -43,7 +43,8 @@ bool ib_failover_start(struct ib_endpoint *ep, const char *why)
     struct ib *ib = ep->ib;
     if (!ep->paths || ib->closing)
         return false;
-    if (ep->traffic.state == TRAFFIC_FAILING || ep->conn.state == CONN_IDLE || ep->conn.state == CONN_FAILED)
+    if (ep->route.state == FRAME_ROUTE_FAILING || ep->conn.state == CONN_IDLE ||
+        ep->conn.state == CONN_FAILED)
         return true;
     if (ep->failed_since == 0 && conn_has_no_pending_hello(&ep->conn)) {
         ep->failed_since = clock_ns();
@@ -54,7 +55,7 @@ bool ib_failover_start(struct ib_endpoint *ep, const char *why)
     ep->switched_port = !ib_rail_is_up(&ib->rails[ep->primary]);
     if (why)
         count_failed_attempt(ep, why);
-    traffic_set_failing(&ep->traffic);
+    frame_route_set_failing(&ep->route);
     ib->failures = true;
     atomic_store(&ib->attention, 1);
     return true;
@@ -128,7 +129,7 @@ static void process_arrived_messages(struct ib_endpoint *ep)
 static void endpoint_reopen_failed(struct ib_endpoint *ep)
 {
     process_arrived_messages(ep);
-    traffic_reset(&ep->traffic);
+    frame_route_reset(&ep->route);
     if (!ep->peer || ep->conn.state == CONN_IDLE || ep->conn.state == CONN_FAILED) {
         ep->failed_since = 0; /* an arrived message has closed the connection */
         return;
@@ -143,7 +144,7 @@ void ib_failover_reopen_all(struct ib *ib)
 {
     ib->failures = false;
     for (uint32_t i = 0; i < ib->nendpoints; i++)
-        if (ib->endpoints[i]->peer && ib->endpoints[i]->traffic.state == TRAFFIC_FAILING)
+        if (ib->endpoints[i]->peer && ib->endpoints[i]->route.state == FRAME_ROUTE_FAILING)
             endpoint_reopen_failed(ib->endpoints[i]);
 }
 
@@ -158,7 +159,7 @@ void ib_failover_check_ports(struct ib *ib, bool rested)
             continue;
         if (!rail_set_contains(up, ep->primary) && up != 0)
             ib_failover_start(ep, "the port went down");
-        else if (rested && ep->switched_port && traffic_is_ready(&ep->traffic) && ep->paths->at != 0 &&
+        else if (rested && ep->switched_port && frame_route_is_ready(&ep->route) && ep->paths->at != 0 &&
                  rail_set_contains(up, ep->paths->path[0].a) &&
                  rail_set_contains(ep->paths->peer_up, ep->paths->path[0].b)) {
             log_info("the connection to rank %u goes back to %s", ep->peer->rank, ib->device.name);
@@ -172,7 +173,7 @@ void ib_failover_check_ports(struct ib *ib, bool rested)
 void ib_failover_finish(struct ib_endpoint *ep)
 {
     if (ep->failed_since == 0 ||
-        ep->traffic.state == TRAFFIC_FAILING) /* the new connection is about to be destroyed */
+        ep->route.state == FRAME_ROUTE_FAILING) /* the new connection is about to be destroyed */
         return;
     counter_add(&moves, 1);
     log_info("the connection to rank %u is open again, over %s, after %.0f ms", ep->peer->rank,

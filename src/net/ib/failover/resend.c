@@ -11,7 +11,7 @@
 #include "net/ib/connection/connection.h"
 #include "net/ib/failover/failover.h"
 #include "net/ib/rails/rails.h"
-#include "net/ib/rendezvous/rendezvous.h"
+#include "net/ib/rendezvous/transfer.h"
 
 static COUNTER(resent, "ib_frames_resent", "Frames that were sent again because a connection failed.");
 static COUNTER(queries, "ib_write_status_queries",
@@ -345,7 +345,7 @@ static bool send_rdma(struct ib_endpoint *ep, struct ib_unacknowledged *k)
 
 static void resend_recorded_rdma(struct ib_endpoint *ep)
 {
-    if (ep->traffic.state != TRAFFIC_RESENDING)
+    if (ep->route.state != FRAME_ROUTE_RESENDING)
         return;
     while (!list_empty(&ep->unacknowledged_rdma))
         if (!send_rdma(ep, list_entry(ep->unacknowledged_rdma.next, struct ib_unacknowledged, link)))
@@ -353,7 +353,7 @@ static void resend_recorded_rdma(struct ib_endpoint *ep)
     while (!list_empty(&ep->unacknowledged))
         if (!send_frame(ep, list_entry(ep->unacknowledged.next, struct ib_buffer, link)))
             return;
-    traffic_resend_finished(&ep->traffic);
+    frame_route_resend_finished(&ep->route);
 }
 
 void ib_resend_continue(struct ib_endpoint *ep)

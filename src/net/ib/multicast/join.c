@@ -17,7 +17,7 @@
 
 #include "base/err.h"
 #include "base/util.h"
-#include "net/ib/multicast/multicast.h"
+#include "net/ib/multicast/ib_multicast.h"
 #include "net/ib/multicast/subnet_join.h"
 #include "net/ib/ib.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "net/ib/multicast/multicast.h"
+#include "net/ib/multicast/ib_multicast.h"
 #include "net/ib/ib.h"
 
 #define QKEY  0x11110001u

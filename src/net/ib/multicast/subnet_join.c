@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "net/ib/multicast/multicast.h"
+#include "net/ib/multicast/ib_multicast.h"
 #include "net/ib/multicast/subnet_join.h"
 #include "net/ib/ib.h"
 

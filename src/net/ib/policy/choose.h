@@ -9,7 +9,7 @@
 #ifndef FP_NET_IB_CHOOSE_H
 #define FP_NET_IB_CHOOSE_H
 
-#include "net/port.h"
+#include "net/adapter_port.h"
 
 /* The offer of one node: its ports. */
 struct choose_node {

@@ -1,5 +1,5 @@
 /* queue.h: queue pairs of connections (lane.c): receive buffers, send queue, credits; shared receive queues
- * (shared.c); and the queue pair that connects this process to itself (self.c).
+ * (shared.c); and the queue pair that connects this process to itself (own_atomics.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_QUEUE_H
@@ -173,7 +173,7 @@ void ib_shared_refill(struct ib_shared *s);     /* if half of the buffers are in
 void ib_shared_refill_low(struct ib_shared *s); /* after the limit event of the queue */
 void ib_shared_grow(struct ib_shared *s, uint32_t n);
 
-/* self.c */
+/* own_atomics.c */
 int ib_self_open(struct transport *t);
 int ib_self_atomic(struct transport *t, const struct net_atomic *change, uint64_t *old, void *word,
                    const struct net_key *key);

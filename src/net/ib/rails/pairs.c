@@ -162,7 +162,7 @@ static void pair_collect_frames(struct ib_lane *lane)
     ep->ib->events->pair_dropped(lane);
     if (!gap || ep->pairs->rejoining)
         return;
-    if (ep->traffic.state != TRAFFIC_FAILING &&
+    if (ep->route.state != FRAME_ROUTE_FAILING &&
         ep->conn.state == CONN_OPEN) /* the path of the connection has not failed */
         ep->paths->next = ep->paths->at;
     ep->ib->events->failed(ep, NULL);

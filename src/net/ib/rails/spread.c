@@ -80,7 +80,7 @@ void ib_spread_close(struct ib_endpoint *ep)
 void ib_spread_update_route(struct ib_endpoint *ep)
 {
     const struct ib_spread *s = endpoint_spread(ep);
-    traffic_set_pairs(&ep->traffic, s && ep->pairs->frames > 0 && (ep->pairs->up & ~rail_bit(0)) != 0);
+    frame_route_set_pairs(&ep->route, s && ep->pairs->frames > 0 && (ep->pairs->up & ~rail_bit(0)) != 0);
 }
 
 /* Resets the state of a rail after its queue pair was created. */
@@ -166,14 +166,14 @@ void ib_spread_start(struct ib_endpoint *ep)
     if (!ib_frames_can_spread(ep))
         return;
     bool counts = ib_frames_get_policy() == IB_FRAMES_AUTO;
-    traffic_set_counted(&ep->traffic, counts ? FEW : 0);
+    frame_route_set_counted(&ep->route, counts ? FEW : 0);
     if (!counts)
         ib_pairs_request(ep);
 }
 
 static void spread_count_bytes(struct ib_endpoint *ep, size_t len)
 {
-    if (len >= KEPT_BELOW && traffic_count_frame(&ep->traffic))
+    if (len >= KEPT_BELOW && frame_route_count_frame(&ep->route))
         ib_pairs_request(ep);
 }
 
@@ -221,9 +221,9 @@ static int send_over_pair(struct ib_endpoint *ep, unsigned k, uint64_t head, uin
 static int spread_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word,
                        const void *payload, size_t len)
 {
-    if (!traffic_is_ready(&ep->traffic))
+    if (!frame_route_is_ready(&ep->route))
         return ib_frame_open_connection(ep);
-    if (ep->traffic.state != TRAFFIC_SPREAD) {
+    if (ep->route.state != FRAME_ROUTE_SPREAD) {
         spread_count_bytes(ep, len);
         return ib_primary_send_inline(ep, head, from, word, payload, len);
     }
@@ -242,9 +242,9 @@ static int spread_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uin
 /* Reserves a buffer for the frame: on an additional rail one of the send/receive channel. */
 static int spread_reserve(struct ib_endpoint *ep, size_t len, void **payload)
 {
-    if (!traffic_is_ready(&ep->traffic))
+    if (!frame_route_is_ready(&ep->route))
         return ib_frame_open_connection(ep);
-    if (ep->traffic.state != TRAFFIC_SPREAD) {
+    if (ep->route.state != FRAME_ROUTE_SPREAD) {
         spread_count_bytes(ep, len);
         return ib_primary_reserve_frame(ep, len, payload);
     }
@@ -263,7 +263,7 @@ static int spread_reserve(struct ib_endpoint *ep, size_t len, void **payload)
 int ib_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, const void *payload, size_t len)
 {
     struct ib_endpoint *ep = peer->endpoint;
-    if (unlikely(ep->traffic.state != TRAFFIC_PRIMARY))
+    if (unlikely(ep->route.state != FRAME_ROUTE_PRIMARY))
         return spread_send(ep, head, from, word, payload, len);
     return ib_primary_send_inline(ep, head, from, word, payload, len);
 }
@@ -271,8 +271,8 @@ int ib_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, cons
 int ib_reserve(struct peer *peer, size_t len, void **payload)
 {
     struct ib_endpoint *ep = peer->endpoint;
-    return likely(ep->traffic.state == TRAFFIC_PRIMARY) ? ib_primary_reserve_frame(ep, len, payload)
-                                                        : spread_reserve(ep, len, payload);
+    return likely(ep->route.state == FRAME_ROUTE_PRIMARY) ? ib_primary_reserve_frame(ep, len, payload)
+                                                          : spread_reserve(ep, len, payload);
 }
 
 void ib_commit(struct peer *peer, const struct frame_header *header, size_t len)

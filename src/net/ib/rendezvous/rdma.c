@@ -5,7 +5,7 @@
 #include "net/ib/channel/channel.h"
 #include "net/ib/connection/connection.h"
 #include "net/ib/rails/rails.h"
-#include "net/ib/rendezvous/rendezvous.h"
+#include "net/ib/rendezvous/transfer.h"
 
 #define PIECE_MAX (1u << 30) /* largest number of bytes of one RDMA request */
 

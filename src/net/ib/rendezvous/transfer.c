@@ -5,7 +5,7 @@
 #include "net/ib/channel/channel.h"
 #include "net/ib/connection/connection.h"
 #include "net/ib/rails/rails.h"
-#include "net/ib/rendezvous/rendezvous.h"
+#include "net/ib/rendezvous/transfer.h"
 
 static COUNTER(put_bytes, "ib_put_bytes", "Bytes written into memory of peers by RDMA.");
 static COUNTER(get_bytes, "ib_get_bytes", "Bytes read from memory of peers by RDMA.");
@@ -16,7 +16,7 @@ static int post_rdma_transfer(struct ib_endpoint *ep, enum ibv_wr_opcode opcode,
                               const struct net_mem *mem, uint64_t remote, const struct net_key *key,
                               size_t len, struct net_op *op)
 {
-    if (unlikely(!traffic_is_ready(&ep->traffic)))
+    if (unlikely(!frame_route_is_ready(&ep->route)))
         return ib_frame_open_connection(ep);
     if (ib_may_stripe(ep->ib, ep, len) && op)
         return ib_stripe_transfer(ep, opcode, local, mem, remote, key, len, op);
@@ -35,7 +35,7 @@ static bool put_inline_silent(struct ib_endpoint *ep, const void *local, uint64_
                               const struct net_key *key, size_t len)
 {
     struct ib_lane *lane = &ep->lanes[ep->ib->lanes - 1];
-    if (unlikely(!traffic_is_ready(&ep->traffic) || lane->rdma || !ib_lane_has_room(lane, 1, false)))
+    if (unlikely(!frame_route_is_ready(&ep->route) || lane->rdma || !ib_lane_has_room(lane, 1, false)))
         return false;
     struct ibv_sge all = {.addr = (uintptr_t)local, .length = (uint32_t)len};
     struct ibv_send_wr wr;
@@ -78,7 +78,7 @@ int ib_atomic(struct peer *peer, const struct net_atomic *change, uint64_t *old,
               uint64_t remote, const struct net_key *key, struct net_op *op)
 {
     struct ib_endpoint *ep = peer->endpoint;
-    if (unlikely(!traffic_is_ready(&ep->traffic)))
+    if (unlikely(!frame_route_is_ready(&ep->route)))
         return ib_frame_open_connection(ep);
     struct ib_lane *lane =
         &ep->lanes[ep->ib->lanes - 1]; /* the queue pair of post_rdma_transfer: requests keep their order */

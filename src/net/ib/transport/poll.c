@@ -5,10 +5,10 @@
 #include "net/ib/channel/channel.h"
 #include "net/ib/connection/connection.h"
 #include "net/ib/failover/failover.h"
-#include "net/ib/multicast/multicast.h"
+#include "net/ib/multicast/ib_multicast.h"
 #include "net/ib/rails/rails.h"
-#include "net/ib/rendezvous/rendezvous.h"
-#include "net/ib/transport/transport.h"
+#include "net/ib/rendezvous/transfer.h"
+#include "net/ib/transport/ib_transport.h"
 
 #define SWEEP 1024 /* polls between two checks for registered memory that was freed */
 
@@ -26,7 +26,7 @@ static void peers_probe(struct ib *ib)
         struct ib_endpoint *ep = ib->endpoints[i];
         struct ib_lane *lane = &ep->lanes[0];
         bool closing = ep->conn.state == CONN_CLOSING; /* the answer may be lost */
-        if (!(traffic_is_ready(&ep->traffic) || closing) || ep->traffic.state == TRAFFIC_FAILING ||
+        if (!(frame_route_is_ready(&ep->route) || closing) || ep->route.state == FRAME_ROUTE_FAILING ||
             ep->leave.received)
             continue;
         if (lane->head == lane->tail)

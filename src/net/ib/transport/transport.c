@@ -17,11 +17,11 @@
 #include "net/ib/channel/channel.h"
 #include "net/ib/connection/connection.h"
 #include "net/ib/failover/failover.h"
-#include "net/ib/multicast/multicast.h"
+#include "net/ib/multicast/ib_multicast.h"
 #include "net/ib/queue/xrc.h"
 #include "net/ib/rails/rails.h"
-#include "net/ib/rendezvous/rendezvous.h"
-#include "net/ib/transport/transport.h"
+#include "net/ib/rendezvous/transfer.h"
+#include "net/ib/transport/ib_transport.h"
 #include "net/guest.h"
 #include "net/memlock.h"
 #include "net/registry.h"
@@ -367,13 +367,13 @@ static bool endpoint_is_flushed(struct ib_endpoint *ep)
 static bool endpoint_may_end(struct ib_endpoint *ep, bool together, bool late)
 {
     const struct leave *leave = &ep->leave;
-    if (ep->failed_since != 0 || ep->traffic.state == TRAFFIC_FAILING)
+    if (ep->failed_since != 0 || ep->route.state == FRAME_ROUTE_FAILING)
         /* Lost messages must be repeated. If the ranks do not end together, the end of the peer may have
          * caused the failure. */
         return leave_permits_end(leave) || (!together && late);
     switch (ep->conn.state) {
     case CONN_OPEN:
-        if (!traffic_is_ready(&ep->traffic) || !endpoint_is_flushed(ep))
+        if (!frame_route_is_ready(&ep->route) || !endpoint_is_flushed(ep))
             return false;
         if (!leave->sent) {
             ib_control_send(ep, IB_LEAVE);

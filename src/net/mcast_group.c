@@ -1,12 +1,12 @@
-/* group.c: opens and closes multicast groups, finds the group of a frame, and makes progress of groups.
+/* mcast_group.c: opens and closes multicast groups, finds the group of a frame, and makes progress of groups.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "net/group.h"
+#include "net/mcast_group.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/group_part.h"
+#include "net/mcast_group_part.h"
 
 #define US    1000ull /* ns */
 #define QUIET 64      /* consecutive empty polls after which polls are skipped */

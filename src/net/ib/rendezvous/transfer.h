@@ -1,9 +1,9 @@
-/* rendezvous.h: RDMA writes and reads of the user's memory: one queue pair (rdma.c), stripes over several rails (stripe.c), and the
+/* transfer.h: RDMA writes and reads of the user's memory: one queue pair (rdma.c), stripes over several rails (striped_transfer.c), and the
  * choice between them (transfer.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_NET_IB_RENDEZVOUS_H
-#define FP_NET_IB_RENDEZVOUS_H
+#ifndef FP_NET_IB_TRANSFER_H
+#define FP_NET_IB_TRANSFER_H
 
 #include "net/ib/ib.h"
 
@@ -28,7 +28,7 @@ int ib_get(struct peer *peer, void *local, const struct net_mem *mem, uint64_t r
 int ib_atomic(struct peer *peer, const struct net_atomic *change, uint64_t *old, const struct net_mem *mem,
               uint64_t remote, const struct net_key *key, struct net_op *op);
 
-/* stripe.c */
+/* striped_transfer.c */
 int ib_stripe_open(struct ib *ib);
 void ib_stripe_close(struct ib *ib);
 int ib_stripe_transfer(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_t local,
@@ -42,7 +42,7 @@ void ib_stripes_set_weights(struct ib_endpoint *ep);
 void ib_stripes_forget(struct ib_endpoint *ep); /* frees transfers whose callers no longer wait */
 void ib_stripes_fail(struct ib_endpoint *ep);   /* the peer has died: all transfers end with an error */
 bool ib_is_stripe(
-    const struct net_op *op); /* one stripe of a transfer; stripe.c repeats it after a failure */
+    const struct net_op *op); /* one stripe of a transfer; striped_transfer.c repeats it after a failure */
 
 /* True if the transfer is large enough to be striped and more than one rail may reach the peer. */
 static inline bool ib_may_stripe(const struct ib *ib, const struct ib_endpoint *ep, size_t len)

@@ -1,8 +1,8 @@
-/* view.h: describes requests and waiting messages for hang diagnosis. Reads only; under the lock.
+/* request_view.h: describes requests and waiting messages for hang diagnosis. Reads only; under the lock.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_P2P_VIEW_H
-#define FP_P2P_VIEW_H
+#ifndef FP_P2P_REQUEST_VIEW_H
+#define FP_P2P_REQUEST_VIEW_H
 
 #include "base/status_page.h"
 #include "p2p/p2p.h"

@@ -1,9 +1,9 @@
-/* debug.h: FISHPLATE_DEBUG=coll: in every collective each rank compares the operation and its arguments with
+/* coll_debug.h: FISHPLATE_DEBUG=coll: in every collective each rank compares the operation and its arguments with
  * the operation and arguments of its neighbour.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_COLL_DEBUG_H
-#define FP_COLL_DEBUG_H
+#ifndef FP_COLL_COLL_DEBUG_H
+#define FP_COLL_COLL_DEBUG_H
 
 #include "coll/select/call.h"
 

@@ -1,4 +1,4 @@
-/* group_receive.c: the receiving side of a group member: puts packets in order, delivers them to the broadcast that
+/* mcast_group_receive.c: the receiving side of a group member: puts packets in order, delivers them to the broadcast that
  * waits for them, and acknowledges them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/counter.h"
-#include "net/group_part.h"
+#include "net/mcast_group_part.h"
 
 #define NO_HANDLE UINT32_MAX
 #define ASIDE_MAX ((size_t)16 << 20) /* bytes */

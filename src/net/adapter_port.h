@@ -1,10 +1,10 @@
-/* port.h: description of a port of a network adapter for users: in `fishplate info --devices`, in the log,
+/* adapter_port.h: description of a port of a network adapter for users: in `fishplate info --devices`, in the log,
  * and in benchmark output. It also travels between processes (boot), so that all ranks of a job can choose
  * one network.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_NET_PORT_H
-#define FP_NET_PORT_H
+#ifndef FP_NET_ADAPTER_PORT_H
+#define FP_NET_ADAPTER_PORT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,11 +1,11 @@
-/* group_part.h: what the files of a multicast group share.
+/* mcast_group_part.h: what the files of a multicast group share.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_GROUP_PART_H
 #define FP_NET_GROUP_PART_H
 
 #include "base/mapping.h"
-#include "net/group.h"
+#include "net/mcast_group.h"
 #include "net/mcast/sender.h"
 #include "net/mcast/stream.h"
 
@@ -128,10 +128,10 @@ static inline struct mcast_tree group_tree(const struct net_group *g, uint32_t r
     return (struct mcast_tree){g->setup.members, root, g->setup.collectors, g->setup.deliver};
 }
 
-/* group.c */
+/* mcast_group.c */
 int group_peer(struct net_group *g, uint32_t member, struct peer **out);
 
-/* group_send.c */
+/* mcast_group_send.c */
 int group_send_open(struct net_group *g);
 void group_send_close(struct net_group *g);
 int group_send_poll(struct net_group *g); /* reads acknowledgements, checks timers */
@@ -146,7 +146,7 @@ int group_relay_open(struct net_group *g, struct group_stream *s);
 void group_relay_close(struct group_stream *s);
 int group_relay_poll(struct net_group *g, struct group_stream *s);
 
-/* group_receive.c */
+/* mcast_group_receive.c */
 int group_receive_poll(struct net_group *g);
 /* Handles a packet of `length` bytes with its header, in a buffer of the transport or in a frame (handle
  * UINT32_MAX). Returns true if the buffer must not be reposted yet. */

@@ -1,9 +1,9 @@
-/* move.h: an asynchronous copy between memory of any kinds. Host memory that the GPU library has not pinned
+/* gpu_move.h: an asynchronous copy between memory of any kinds. Host memory that the GPU library has not pinned
  * is copied through two staging buffers: while the GPU fills or empties one, the processor copies the other.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_GPU_MOVE_H
-#define FP_GPU_MOVE_H
+#ifndef FP_GPU_GPU_MOVE_H
+#define FP_GPU_GPU_MOVE_H
 
 #include "gpu/gpu.h"
 

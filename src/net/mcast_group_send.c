@@ -1,4 +1,4 @@
-/* group_send.c: the send window of this member: its own packets, and those of senders for which it is a co-root. Packets
+/* mcast_group_send.c: the send window of this member: its own packets, and those of senders for which it is a co-root. Packets
  * are sent by multicast; a packet that only a few members missed is sent again to each of them over its connection.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/counter.h"
-#include "net/group_part.h"
+#include "net/mcast_group_part.h"
 
 #define AGAIN 16 /* packets sent again at a time */
 

@@ -1,7 +1,7 @@
-/* tree.c: blocks of members and their collectors; see tree.h.
+/* ack_tree.c: blocks of members and their collectors; see ack_tree.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "net/mcast/tree.h"
+#include "net/mcast/ack_tree.h"
 
 uint32_t mcast_tree_place(const struct mcast_tree *t, uint32_t member)
 {

@@ -1,4 +1,4 @@
-/* multicast.h: packets to and from multicast groups (packets.c); joining a group, for each kind of network
+/* ib_multicast.h: packets to and from multicast groups (packets.c); joining a group, for each kind of network
  * (join.c, and subnet_join.c for the subnet administrator of InfiniBand).
  *
  * SPDX-License-Identifier: Apache-2.0 */

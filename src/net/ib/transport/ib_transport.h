@@ -1,4 +1,4 @@
-/* transport.h: start and end of the transport (transport.c), one poll (poll.c), sleep and asynchronous events
+/* ib_transport.h: start and end of the transport (transport.c), one poll (poll.c), sleep and asynchronous events
  * (sleep.c), endpoints of peers (peers.c), barriers of the network (barrier.c), and the handlers of events
  * and control messages (events.c).
  *

@@ -1,8 +1,8 @@
-/* debug.c: FISHPLATE_DEBUG=coll: the record of a collective call, its exchange with the neighbours in the
+/* coll_debug.c: FISHPLATE_DEBUG=coll: the record of a collective call, its exchange with the neighbours in the
  * ring of ranks, and the report when two records differ.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/debug.h"
+#include "coll/coll_debug.h"
 
 #include <stdio.h>
 #include <stdlib.h>

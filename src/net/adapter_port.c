@@ -1,7 +1,7 @@
-/* port.c: texts that describe a port of an adapter; see port.h.
+/* adapter_port.c: texts that describe a port of an adapter; see adapter_port.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "net/port.h"
+#include "net/adapter_port.h"
 
 #include <stdio.h>
 

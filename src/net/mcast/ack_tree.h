@@ -1,4 +1,4 @@
-/* tree.h: who acknowledges to whom [Liu04 7.2.3]. The root and k - 1 co-roots collect acknowledgements, each from the
+/* ack_tree.h: who acknowledges to whom [Liu04 7.2.3]. The root and k - 1 co-roots collect acknowledgements, each from the
  * leaves of its block of members; co-roots acknowledge to the root. Places are counted from the root, so that
  * the trees of all roots have the same shape. k = 1: all acknowledge to the root. With `deliver` the root and
  * the co-roots are a binomial tree: each packet is also sent along it over connections, and a co-root reports
@@ -8,8 +8,8 @@
  *               root   leaves         co-root, leaves
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_NET_MCAST_TREE_H
-#define FP_NET_MCAST_TREE_H
+#ifndef FP_NET_MCAST_ACK_TREE_H
+#define FP_NET_MCAST_ACK_TREE_H
 
 #include <stdbool.h>
 #include <stdint.h>

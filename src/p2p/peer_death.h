@@ -1,11 +1,11 @@
-/* fault.h: ends point-to-point requests when processes die or communicators are revoked. The layers above
+/* peer_death.h: ends point-to-point requests when processes die or communicators are revoked. The layers above
  * know communicators and decide which envelopes (source, tag, communicator) have failed; this file ends the
  * requests with these envelopes. Before the first fault no receive is checked (p2p->check_posted_from). Sends to dead
  * processes fail in their transport (net/lost.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_P2P_FAULT_H
-#define FP_P2P_FAULT_H
+#ifndef FP_P2P_PEER_DEATH_H
+#define FP_P2P_PEER_DEATH_H
 
 #include "p2p/p2p.h"
 

@@ -1,4 +1,4 @@
-/* self.c: atomic operations of the adapter on memory of this process, through two queue pairs connected to
+/* own_atomics.c: atomic operations of the adapter on memory of this process, through two queue pairs connected to
  * each other. Words that peers change through this adapter must be changed through the adapter here too: the
  * adapter is atomic towards its own requests, not towards the processor (IBV_ATOMIC_HCA). The caller waits
  * for each request, which takes about a microsecond.

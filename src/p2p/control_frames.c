@@ -1,4 +1,4 @@
-/* control.c: control messages of protocols: answers and handshakes. They are sent while a frame is being
+/* control_frames.c: control messages of protocols: answers and handshakes. They are sent while a frame is being
  * delivered and must never wait, so a control message that the transport does not accept is copied and queued
  * behind the frames that wait for the same peer.
  *

@@ -1,7 +1,7 @@
-/* fault.c: see fault.h.
+/* peer_death.c: see peer_death.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "p2p/fault.h"
+#include "p2p/peer_death.h"
 
 #include "net/lost.h"
 #include "p2p/faulty.h"

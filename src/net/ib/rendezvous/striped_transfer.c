@@ -1,4 +1,4 @@
-/* stripe.c: large puts and gets, divided into a stripe for each rail and moved directly into their final
+/* striped_transfer.c: large puts and gets, divided into a stripe for each rail and moved directly into their final
  * memory [Liu04 8.2.3]. src/net/rails decides: stripe.h divides, adapt.h measures the speed of the rails,
  * filter.h completes the transfer when every stripe has arrived, and repeats stripes that a rail failed to
  * deliver.
@@ -13,7 +13,7 @@
 #include "net/ib/channel/channel.h"
 #include "net/ib/connection/connection.h"
 #include "net/ib/rails/rails.h"
-#include "net/ib/rendezvous/rendezvous.h"
+#include "net/ib/rendezvous/transfer.h"
 #include "net/rails/filter.h"
 
 enum { ADAPTIVE, EVEN, WEIGHTED, OFF, ALLOTTED /* further values: ALLOTTED + enum ib_allot_policy */ };

@@ -1,4 +1,4 @@
-/* handshake.c: handles the HELLOs of peers, and repeats those of this process until they are answered.
+/* hello_arrival.c: handles the HELLOs of peers, and repeats those of this process until they are answered.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* group.h: reliable multicast: every member of a group receives each message once, and the messages of a
+/* mcast_group.h: reliable multicast: every member of a group receives each message once, and the messages of a
  * sender in order [Liu04 7]. The state machines of mcast/ run over a transport's multicast packets;
  * acknowledgements, and packets that only a few members missed, travel over point-to-point connections.
  *
@@ -7,10 +7,10 @@
  * lock.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_NET_GROUP_H
-#define FP_NET_GROUP_H
+#ifndef FP_NET_MCAST_GROUP_H
+#define FP_NET_MCAST_GROUP_H
 
-#include "net/mcast/tree.h"
+#include "net/mcast/ack_tree.h"
 #include "net/mcast/rules.h"
 #include "net/net.h"
 

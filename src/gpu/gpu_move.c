@@ -1,7 +1,7 @@
-/* move.c: copies in pieces of GPU_STAGING_SIZE bytes, two of them at a time; piece i uses buffer i % 2.
+/* gpu_move.c: copies in pieces of GPU_STAGING_SIZE bytes, two of them at a time; piece i uses buffer i % 2.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "gpu/move.h"
+#include "gpu/gpu_move.h"
 
 #include <mpi.h>
 #include <string.h>

@@ -1,9 +1,9 @@
-/* test_ib_traffic.c: visits every state of the state machine of traffic.h, by every order of events, and
+/* test_ib_frame_route.c: visits every state of the state machine of frame_route.h, by every order of events, and
  * compares what each state permits with three separate conditions: the connection is open, nothing has
  * failed, no earlier frame must be resent. Also the states of leave.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "net/ib/policy/traffic.h"
+#include "net/ib/policy/frame_route.h"
 
 #include "net/ib/policy/leave.h"
 #include "test.h"
@@ -11,12 +11,12 @@
 enum { COUNT = 2, EVENTS = 11, STATES = 6 * 2 * (COUNT + 1) * 2 * 2 * 2 };
 
 /* The state machine, and the three conditions. */
-struct traffic_model {
-    struct traffic t;
+struct frame_route_model {
+    struct frame_route t;
     bool open, resend, failed;
 };
 
-static unsigned state_index(const struct traffic_model *b)
+static unsigned state_index(const struct frame_route_model *b)
 {
     unsigned n = b->t.state;
     n = n * 2 + b->t.pairs;
@@ -24,21 +24,21 @@ static unsigned state_index(const struct traffic_model *b)
     return ((n * 2 + b->open) * 2 + b->resend) * 2 + b->failed;
 }
 
-static void open_or_close(struct traffic_model *b, bool open, bool resend)
+static void open_or_close(struct frame_route_model *b, bool open, bool resend)
 {
-    traffic_follow_connection(&b->t, open, resend);
+    frame_route_follow_connection(&b->t, open, resend);
     b->open = open && !b->failed;
     b->resend = resend && b->open;
 }
 
 /* Creates new queue pairs after a failure; open and resend events during the failure are applied again. */
-static void reset_after_failure(struct traffic_model *b)
+static void reset_after_failure(struct frame_route_model *b)
 {
-    traffic_reset(&b->t);
+    frame_route_reset(&b->t);
     b->open = b->resend = b->failed = false;
 }
 
-static void apply_event(struct traffic_model *b, unsigned event)
+static void apply_event(struct frame_route_model *b, unsigned event)
 {
     uint8_t counted = b->t.counted;
     switch (event) {
@@ -48,11 +48,11 @@ static void apply_event(struct traffic_model *b, unsigned event)
         open_or_close(b, event > 0, event == 2);
         break;
     case 3:
-        traffic_resend_finished(&b->t);
+        frame_route_resend_finished(&b->t);
         b->resend = false;
         break;
     case 4:
-        traffic_set_failing(&b->t);
+        frame_route_set_failing(&b->t);
         b->failed = true;
         b->open = b->resend = false;
         break;
@@ -61,42 +61,42 @@ static void apply_event(struct traffic_model *b, unsigned event)
         break;
     case 6:
     case 7:
-        traffic_set_pairs(&b->t, event == 7);
+        frame_route_set_pairs(&b->t, event == 7);
         EXPECT_EQ(b->t.pairs, event == 7);
         break;
     case 8:
     case 9:
-        traffic_set_counted(&b->t, event == 9 ? COUNT : 0);
+        frame_route_set_counted(&b->t, event == 9 ? COUNT : 0);
         break;
     default:
-        EXPECT_EQ(traffic_count_frame(&b->t), counted == 1);
+        EXPECT_EQ(frame_route_count_frame(&b->t), counted == 1);
         EXPECT_EQ(b->t.counted, counted > 0 ? counted - 1 : 0);
     }
 }
 
-static void check_state(const struct traffic_model *b)
+static void check_state(const struct frame_route_model *b)
 {
-    const struct traffic *t = &b->t;
-    EXPECT_EQ(traffic_is_ready(t), b->open && !b->resend && !b->failed);
-    EXPECT_EQ(t->state == TRAFFIC_FAILING, b->failed);
-    EXPECT_EQ(t->state == TRAFFIC_RESENDING, b->open && b->resend && !b->failed);
-    EXPECT_EQ(t->state == TRAFFIC_SPREAD, traffic_is_ready(t) && t->pairs);
-    EXPECT_EQ(t->state == TRAFFIC_COUNTED, traffic_is_ready(t) && !t->pairs && t->counted > 0);
-    EXPECT_EQ(t->state == TRAFFIC_PRIMARY, traffic_is_ready(t) && !t->pairs && t->counted == 0);
+    const struct frame_route *t = &b->t;
+    EXPECT_EQ(frame_route_is_ready(t), b->open && !b->resend && !b->failed);
+    EXPECT_EQ(t->state == FRAME_ROUTE_FAILING, b->failed);
+    EXPECT_EQ(t->state == FRAME_ROUTE_RESENDING, b->open && b->resend && !b->failed);
+    EXPECT_EQ(t->state == FRAME_ROUTE_SPREAD, frame_route_is_ready(t) && t->pairs);
+    EXPECT_EQ(t->state == FRAME_ROUTE_COUNTED, frame_route_is_ready(t) && !t->pairs && t->counted > 0);
+    EXPECT_EQ(t->state == FRAME_ROUTE_PRIMARY, frame_route_is_ready(t) && !t->pairs && t->counted == 0);
 }
 
 static void test_all_states(void)
 {
-    static struct traffic_model queue[STATES];
+    static struct frame_route_model queue[STATES];
     static bool seen[STATES];
     unsigned head = 0, tail = 0;
-    queue[tail++] = (struct traffic_model){0};
+    queue[tail++] = (struct frame_route_model){0};
     seen[0] = true;
     while (head < tail) {
-        const struct traffic_model from = queue[head++];
+        const struct frame_route_model from = queue[head++];
         check_state(&from);
         for (unsigned e = 0; e < EVENTS; e++) {
-            struct traffic_model to = from;
+            struct frame_route_model to = from;
             apply_event(&to, e);
             if (!seen[state_index(&to)]) {
                 seen[state_index(&to)] = true;

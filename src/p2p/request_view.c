@@ -1,7 +1,7 @@
-/* view.c: what a request waits for, and which messages wait for a receive.
+/* request_view.c: what a request waits for, and which messages wait for a receive.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "p2p/view.h"
+#include "p2p/request_view.h"
 
 #include "p2p/message.h"
 

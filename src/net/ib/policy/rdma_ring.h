@@ -1,4 +1,4 @@
-/* ring.h: one direction of the RDMA channel [Liu04 6.2]: a ring of equal slots at the receiver
+/* rdma_ring.h: one direction of the RDMA channel [Liu04 6.2]: a ring of equal slots at the receiver
  * and its mirror at the sender. A slot of the mirror is only ever written to the same slot of the ring
  * (persistent buffer association), with one RDMA write. The receiver finds a frame by polling the slot at
  * its head.
@@ -18,8 +18,8 @@
  * Only arithmetic and bytes: no verbs.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_NET_IB_RING_H
-#define FP_NET_IB_RING_H
+#ifndef FP_NET_IB_RDMA_RING_H
+#define FP_NET_IB_RDMA_RING_H
 
 #include <stdatomic.h>
 

@@ -1,4 +1,4 @@
-/* send.c: messages through one queue pair. A frame takes a credit, a control message does not. The result is
+/* send_frame.c: messages through one queue pair. A frame takes a credit, a control message does not. The result is
  * ERR_AGAIN if there is no credit or no room in the send queue; the layer above preserves the order.
  *
  * SPDX-License-Identifier: Apache-2.0 */
