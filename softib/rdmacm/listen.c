@@ -165,6 +165,21 @@ void listen_remove_unproved(struct cm_id *p)
     p->listener = NULL;
 }
 
+/* Closes the oldest connection whose request has not arrived. If new connections were rejected instead,
+ * connections that send nothing would keep all others out. Returns false if there is none. */
+static bool reject_oldest_unproved(struct cm_id *l)
+{
+    const unsigned count = l->unproved_count;
+    struct cm_id *p = l->unproved;
+    while (p && p->unproved_next)
+        p = p->unproved_next;
+    if (p)
+        connect_link_ready(p); /* the request may have arrived meanwhile */
+    if (p && l->unproved_count == count)
+        id_free(p);
+    return p != NULL;
+}
+
 /* Closes a pending connection when no descriptors are left; otherwise the channel would stay readable. */
 static void reject_without_descriptor(struct cm_channel *c, int listener)
 {
@@ -181,16 +196,17 @@ void listen_ready(struct cm_watch *w)
     const bool tcp = device_get_place()->tcp;
     int fd = accept4(w->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
-        if (errno == EMFILE || errno == ENFILE)
+        if ((errno == EMFILE || errno == ENFILE) && !reject_oldest_unproved(l))
             reject_without_descriptor(channel_of(l), w->fd);
         return;
     }
-    bool welcome = l->unproved_count < CM_UNPROVED_MAX && (tcp || link_is_same_user(fd));
-    struct cm_id *p = welcome ? id_new(channel_of(l), l->id.context, l->id.ps) : NULL;
+    struct cm_id *p = tcp || link_is_same_user(fd) ? id_new(channel_of(l), l->id.context, l->id.ps) : NULL;
     if (!p) {
         close(fd);
         return;
     }
+    if (l->unproved_count >= CM_UNPROVED_MAX)
+        reject_oldest_unproved(l);
     p->state = CM_UNPROVED;
     p->listener = l;
     p->unproved_next = l->unproved;

@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { SILENT = 300 }; /* more than CM_UNPROVED_MAX */
+
 /* Connects to a listener that never answers and whose backlog is full. */
 static void test_unanswered_requests(void)
 {
@@ -34,11 +36,9 @@ static void test_unanswered_requests(void)
     destroy_id(l);
 }
 
-/* Invalid bytes sent to the listener's socket do not prevent others from connecting. */
-static void test_invalid_bytes(void)
+static struct sockaddr_un find_listener_socket(struct rdma_cm_id *l, socklen_t *length)
 {
-    struct rdma_cm_id *l = start_listener(RDMA_PS_TCP, 0), *a = create_routed_id(RDMA_PS_TCP, source_port(l));
-    char line[512], wanted[16], bytes[4096];
+    char line[512], wanted[16];
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     snprintf(wanted, sizeof(wanted), "/%u/*", source_port(l));
     FILE *f = fopen("/proc/net/unix", "r");
@@ -50,21 +50,52 @@ static void test_invalid_bytes(void)
     }
     if (f)
         fclose(f);
-    memset(bytes, 0x5a, sizeof(bytes));
-    for (int i = 0; i < 300; i++) { /* more connections than the listener accepts at once */
-        int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-        if (!connect(fd, (struct sockaddr *)&name,
-                     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name.sun_path + 1))))
-            EXPECT(i % 3 == 0 || send(fd, bytes, i % 3 == 1 ? 10 : sizeof(bytes), MSG_NOSIGNAL) > 0);
-        close(fd);
-    }
+    *length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name.sun_path + 1));
+    return name;
+}
+
+static void expect_connection_request(struct rdma_cm_id *l, struct rdma_cm_id *a)
+{
     struct rdma_conn_param c = {.private_data = "good", .private_data_len = 5};
     EXPECT(!rdma_connect(a, &c));
-    struct rdma_cm_id *p = expect_request(l, "good", 56);
-    destroy_id(p);
+    destroy_id(expect_request(l, "good", 56));
     EXPECT_AND_ACK(active, REJECTED);
     destroy_id(a);
     destroy_id(l);
+}
+
+/* Invalid bytes sent to the listener's socket do not prevent others from connecting. */
+static void test_invalid_bytes(void)
+{
+    struct rdma_cm_id *l = start_listener(RDMA_PS_TCP, 0), *a = create_routed_id(RDMA_PS_TCP, source_port(l));
+    char bytes[4096];
+    socklen_t length;
+    struct sockaddr_un name = find_listener_socket(l, &length);
+    memset(bytes, 0x5a, sizeof(bytes));
+    for (int i = 0; i < 300; i++) { /* more connections than the listener accepts at once */
+        int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+        if (!connect(fd, (struct sockaddr *)&name, length))
+            EXPECT(i % 3 == 0 || send(fd, bytes, i % 3 == 1 ? 10 : sizeof(bytes), MSG_NOSIGNAL) > 0);
+        close(fd);
+    }
+    expect_connection_request(l, a);
+}
+
+/* Connections that stay open and send nothing do not prevent others from connecting. */
+static void test_silent_connections(void)
+{
+    struct rdma_cm_id *l = start_listener(RDMA_PS_TCP, 0), *a = create_routed_id(RDMA_PS_TCP, source_port(l));
+    int fds[SILENT];
+    socklen_t length;
+    struct sockaddr_un name = find_listener_socket(l, &length);
+    for (int i = 0; i < SILENT; i++) {
+        fds[i] = socket(AF_UNIX, SOCK_STREAM, 0);
+        EXPECT(!connect(fds[i], (struct sockaddr *)&name, length));
+    }
+    fetch_events(passive);
+    expect_connection_request(l, a);
+    for (int i = 0; i < SILENT; i++)
+        close(fds[i]);
 }
 
 /* The child connects and exits: in stage 0 while its request is pending, in stage 1 after the connection
@@ -124,8 +155,10 @@ int main(void)
     }
     open_channels();
     test_unanswered_requests();
-    if (!getenv("RDMACM_TCP"))
+    if (!getenv("RDMACM_TCP")) {
         test_invalid_bytes();
+        test_silent_connections();
+    }
     test_dying_peers(pipes, pids);
     return close_channels();
 }
