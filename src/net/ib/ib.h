@@ -91,6 +91,13 @@ struct ib_paths {
 
 enum ib_ring_state { IB_RING_NONE, IB_RING_USED, IB_RING_LEAVING };
 
+/* XRC target queue pair that receives from a peer's initiator. Its row may have another target once its
+ * creator has died. */
+struct ib_xrc_target {
+    struct ib_xrc_row *row; /* NULL: none */
+    uint32_t serial, qpn;
+};
+
 struct ib_endpoint {
     struct ib *ib;
     struct peer *peer; /* NULL: the guest has disconnected; the endpoint is reused for the next peer */
@@ -133,7 +140,7 @@ struct ib_endpoint {
     bool reserved_waited;
 
     struct ib_lane lanes[IB_LANES];
-    struct ib_xrc_row *xrc_target; /* owner: queue; target of the peer's initiator */
+    struct ib_xrc_target xrc_target; /* owner: queue */
 
     /* Owner: connection. */
     struct ib_paths *paths;    /* NULL: a guest; if its connection fails the job ends */

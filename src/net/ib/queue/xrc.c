@@ -31,12 +31,14 @@ struct ib_xrc_row {
     uint32_t from, qpn, psn;
     uint32_t target; /* number of the target queue pair; 0: the row is free */
     uint32_t creator, users;
+    uint32_t serial; /* differs from those of the row's earlier targets */
 };
 
 struct table {
     struct shlock lock;
     uint32_t opened,
         finished; /* processes of the node that use the table; those that need no target any more */
+    uint32_t serial; /* number of targets that were created */
     struct ib_xrc_row row[];
 };
 
@@ -221,12 +223,13 @@ static struct ib_xrc_row *target_add(struct ib *ib, const struct ib_device *d, c
 
 static void target_release(struct ib_endpoint *ep)
 {
-    struct ib_xrc_row *r = ep->xrc_target;
-    ep->xrc_target = NULL;
+    struct ib_xrc_row *r = ep->xrc_target.row;
+    ep->xrc_target.row = NULL;
     if (!r)
         return;
     table_lock(ep->ib);
-    r->users -= r->users > 0;
+    if (r->serial == ep->xrc_target.serial) /* else its creator died, and the row has another target now */
+        r->users--;
     targets_sweep(ep->ib, false);
     table_unlock(ep->ib);
 }
@@ -251,15 +254,17 @@ int ib_xrc_accept(struct ib_endpoint *ep, const struct ib_hello *h)
     targets_sweep(ib, false);
     struct ib_xrc_row *r = row_find(ib, &key, &empty);
     if (!r && (r = target_add(ib, d, h, empty)) != NULL) {
+        key.serial = ++ib->xrc->table->serial;
         *r = key;
         atomic_signal_fence(memory_order_seq_cst);
         r->target = list_entry(ib->xrc->targets.prev, struct target, link)->qp->qp_num;
     }
     const int why = errno;
-    if (r)
+    if (r) {
         r->users++;
+        ep->xrc_target = (struct ib_xrc_target){.row = r, .serial = r->serial, .qpn = r->target};
+    }
     table_unlock(ib);
-    ep->xrc_target = r;
     return r ? 0
              : err_set(MPI_ERR_OTHER, "%s: cannot create an XRC target queue pair for rank %u: %s", d->name,
                        ep->peer->rank,
@@ -405,7 +410,7 @@ void ib_xrc_fill_hello(const struct ib_endpoint *ep, struct ib_hello *h)
     const struct ib_lane *lane = &ep->lanes[0];
     h->xrc = (struct ib_hello_xrc){.qpn = lane->qp->qp_num,
                                    .psn = lane->initiator->psn,
-                                   .target = ep->xrc_target ? ep->xrc_target->target : 0};
+                                   .target = ep->xrc_target.row ? ep->xrc_target.qpn : 0};
     for (uint32_t i = 0; i < ep->ib->lanes; i++) {
         h->qpn[i] = endpoint_encode_immediate(ep);
         ibv_get_srq_num(ep->lanes[i].shared->srq, &h->xrc.srq[i]);
