@@ -5,15 +5,14 @@
 #include "net/pace.h"
 #include "sample.h"
 
-/* Terminates the string and replaces control characters, which could affect a terminal. */
-static void page_sanitise_text(char *text, size_t size)
+void sample_sanitise_text(char *text, size_t size)
 {
     text[size - 1] = '\0';
     for (char *c = text; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             *c = '?';
 }
-#define CLEAN(array) page_sanitise_text(array, sizeof(array))
+#define CLEAN(array) sample_sanitise_text(array, sizeof(array))
 
 static void check_group(struct page_group *g)
 {

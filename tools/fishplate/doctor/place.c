@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -80,13 +81,29 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static void place_query_addr2line(const struct page_place *at, char *out, size_t size)
+/* A name without a folder is that of another user's program (sample_set_user). Opening a FIFO or a device could
+ * block or have side effects. */
+static bool is_path_of_file(const char *module)
 {
-    char line[1024], address[32];
+    struct stat s;
+    return module[0] == '/' && stat(module, &s) == 0 && S_ISREG(s.st_mode);
+}
+
+static void place_find_line(const struct page_place *at, char *line, size_t size)
+{
+    char address[32];
+    line[0] = '\0';
+    if (!is_path_of_file(at->module))
+        return;
     snprintf(address, sizeof(address), "0x%llx",
              (unsigned long long)(at->offset - 1 + module_base(at->module)));
-    place_read_command_output((char *[]){"addr2line", "-e", (char *)at->module, address, NULL}, line,
-                              sizeof(line));
+    place_read_command_output((char *[]){"addr2line", "-e", (char *)at->module, address, NULL}, line, size);
+}
+
+static void place_query_addr2line(const struct page_place *at, char *out, size_t size)
+{
+    char line[1024];
+    place_find_line(at, line, sizeof(line));
     char *note = strstr(line, " (discriminator");
     if (note)
         *note = '\0';

@@ -148,8 +148,10 @@ static void describe_owner(const struct sample *s, struct owner *out)
     snprintf(out->pid, sizeof(out->pid), "%d", s->pid);
     snprintf(path, sizeof(path), "/proc/%d/comm", s->pid);
     FILE *comm = fopen(path, "re");
-    if (comm && fgets(out->program, sizeof(out->program), comm))
+    if (comm && fgets(out->program, sizeof(out->program), comm)) {
         out->program[strcspn(out->program, "\n")] = '\0';
+        sample_sanitise_text(out->program, sizeof(out->program)); /* a process can choose any name */
+    }
     if (comm)
         fclose(comm);
     snprintf(path, sizeof(path), "/proc/%d", s->pid);

@@ -74,8 +74,23 @@ static bool copy_page(int fd, struct page *out)
     return false;
 }
 
+static void shorten_path(char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (slash)
+        memmove(path, slash + 1, strlen(slash + 1) + 1);
+}
+
+void sample_set_user(struct sample *s, uint32_t user)
+{
+    s->user = user;
+    for (int i = 0; user != geteuid() && i < PAGE_WAITS; i++)
+        shorten_path(s->page.waits[i].caller.module);
+}
+
 static bool sample_read_rank(int pid, int fd, struct sample *s)
 {
+    struct stat file;
     unsigned long ticks, started, pages;
     int parent;
     memset(s, 0, sizeof(*s));
@@ -87,21 +102,24 @@ static bool sample_read_rank(int pid, int fd, struct sample *s)
     s->cpu_ns = (uint64_t)ticks * (1000000000u / (unsigned long)sysconf(_SC_CLK_TCK));
     s->memory = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
     /* A forked child inherits its parent's page, whose pid differs. */
-    return page_check(&s->page) && s->page.pid == pid;
+    if (!page_check(&s->page) || s->page.pid != pid || fstat(fd, &file) != 0)
+        return false;
+    sample_set_user(s, file.st_uid);
+    return true;
 }
 
-static struct snapshot *snapshots_find_job(struct snapshots *l, const struct page *page)
+static struct snapshot *snapshots_find_job(struct snapshots *l, const struct page *page, uint32_t user)
 {
     for (size_t i = 0; i < l->count; i++)
-        if (strcmp(l->jobs[i].job, page->job) == 0)
+        if (strcmp(l->jobs[i].job, page->job) == 0 && l->jobs[i].user == user)
             return &l->jobs[i];
     struct snapshot *grown = realloc(l->jobs, (l->count + 1) * sizeof(*grown));
     if (!grown)
         return NULL;
     l->jobs = grown;
     struct snapshot *snapshot = &grown[l->count];
-    *snapshot =
-        (struct snapshot){.ranks = page->ranks, .samples = calloc(page->ranks, sizeof(struct sample *))};
+    *snapshot = (struct snapshot){
+        .user = user, .ranks = page->ranks, .samples = calloc(page->ranks, sizeof(struct sample *))};
     snprintf(snapshot->job, sizeof(snapshot->job), "%s", page->job);
     if (!snapshot->samples)
         return NULL;
@@ -111,7 +129,7 @@ static struct snapshot *snapshots_find_job(struct snapshots *l, const struct pag
 
 bool snapshots_add(struct snapshots *l, const struct sample *s)
 {
-    struct snapshot *snapshot = snapshots_find_job(l, &s->page);
+    struct snapshot *snapshot = snapshots_find_job(l, &s->page, s->user);
     if (!snapshot || s->page.ranks != snapshot->ranks || s->page.rank >= snapshot->ranks)
         return false;
     struct sample **at = &snapshot->samples[s->page.rank];
@@ -227,7 +245,8 @@ static bool is_job_selected(const struct snapshot *snapshot, const char *which)
 const struct snapshot *snapshots_find_same(const struct snapshots *l, const struct snapshot *job)
 {
     for (size_t i = 0; i < l->count; i++)
-        if (strcmp(l->jobs[i].job, job->job) == 0 && l->jobs[i].ranks == job->ranks)
+        if (strcmp(l->jobs[i].job, job->job) == 0 && l->jobs[i].user == job->user &&
+            l->jobs[i].ranks == job->ranks)
             return &l->jobs[i];
     return NULL;
 }

@@ -18,6 +18,7 @@ struct sample {
     uint64_t cpu_ns;
     uint64_t memory; /* resident, bytes */
     int32_t pid;
+    uint32_t user; /* owner of the page; of a page on another host: user of the mpiexec that sent it */
     char state; /* 0: not seen. Else as in /proc/PID/stat: R, S, D, T, t, Z */
     bool away;  /* on another host, where `pid` is valid */
     bool torn;  /* copied while the rank wrote, or was stopped in a write: waits may be inconsistent */
@@ -27,6 +28,7 @@ struct sample {
 /* Samples of one job, by rank. */
 struct snapshot {
     char job[64];
+    uint32_t user; /* other users' pages may name the same job */
     uint32_t ranks;
     struct sample **samples; /* [ranks]; NULL: not seen */
     uint32_t seen;
@@ -39,8 +41,15 @@ struct snapshots {
 
 enum { RANKS_MAX = 1 << 20 };
 
+/* Terminates the string and replaces control characters, which could affect a terminal. */
+void sample_sanitise_text(char *text, size_t size);
+
 /* Terminates the strings of a page and limits counts and indices. False if it is not of this version. */
 bool page_check(struct page *page);
+
+/* Sets the owner of a sample's page. Of pages of other users, which only root sees, the paths of programs are
+ * shortened to their names: root must not open files that other users name. */
+void sample_set_user(struct sample *s, uint32_t user);
 
 /* Samples all jobs of this user on this machine, and on other hosts through their mpiexec
  * (sample_remote.c); for root the jobs of all users. Returns 0 or errno. */

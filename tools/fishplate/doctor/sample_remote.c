@@ -149,8 +149,10 @@ static void requests_receive(struct requests *r)
 static void add_samples(struct snapshots *l, const struct request *c, struct sample *scratch)
 {
     size_t at = 0;
-    for (long n = 0; (n = sample_read(c->bytes + at, c->size - at, scratch)) > 0; at += (size_t)n)
+    for (long n = 0; (n = sample_read(c->bytes + at, c->size - at, scratch)) > 0; at += (size_t)n) {
+        sample_set_user(scratch, c->user);
         snapshots_add(l, scratch);
+    }
 }
 
 static void add_other_hosts(struct snapshots *l)
