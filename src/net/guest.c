@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/hash.h"
+#include "base/shared_memory.h"
 #include "base/tunable.h"
 #include "boot/boot.h"
 #include "boot/launch_env.h"
@@ -248,23 +249,31 @@ bool net_guest_is_shared(const struct net *net, uint32_t number)
     return guest && guest->holders > 1;
 }
 
+static bool is_on_this_machine(const struct net *net, const struct guest *guest)
+{
+    return guest->card.machine == net->guests->machine && guest->card.inbox_fd >= 0;
+}
+
 void net_guest_watch(struct net *net, uint32_t number)
 {
     struct guest *guest = find_guest(net, number);
-    if (guest && !guest->watch && guest->card.machine == net->guests->machine && guest->card.inbox_fd >= 0)
+    if (guest && !guest->watch && is_on_this_machine(net, guest))
         guest->watch = inbox_watch_process(net->guests->inbox, &guest->card, number);
 }
 
-bool net_guest_is_watched(const struct net *net, uint32_t number)
+bool net_guest_is_on_this_machine(const struct net *net, uint32_t number)
 {
     const struct guest *guest = find_guest(net, number);
-    return guest && guest->watch;
+    return guest && is_on_this_machine(net, guest);
 }
 
+/* Uses no descriptor, because this process may have none left. */
 bool net_guest_is_gone(const struct net *net, uint32_t number)
 {
     const struct guest *guest = find_guest(net, number);
-    return guest && guest->watch && inbox_watch_is_gone(guest->watch, &guest->card);
+    return guest && is_on_this_machine(net, guest) &&
+           ((guest->watch && inbox_watch_has_ended(guest->watch)) ||
+            shared_memory_is_gone(guest->card.pid, guest->card.inbox_fd));
 }
 
 bool net_guest_has_ended(const struct net *net, uint64_t world, uint32_t rank)

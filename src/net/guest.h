@@ -73,8 +73,8 @@ bool net_guest_is_shared(const struct net *net, uint32_t number); /* more than o
 /* Watches the guest's process: this process is notified of its end, as far as the kernel can report it (on the same
  * machine). For guests of a job that another mpiexec started; for spawned jobs the launcher reports deaths. */
 void net_guest_watch(struct net *net, uint32_t number);
-bool net_guest_is_watched(const struct net *net, uint32_t number);
-/* True if a watched guest has ended or is ending, also if that was not reported yet. */
+bool net_guest_is_on_this_machine(const struct net *net, uint32_t number);
+/* True if a guest on this machine has ended or is ending, also if that was not reported yet. */
 bool net_guest_is_gone(const struct net *net, uint32_t number);
 /* True if a watched guest has ended: it writes nothing any more. */
 bool net_guest_has_ended(const struct net *net, uint64_t world, uint32_t rank);

@@ -126,16 +126,17 @@ int net_open(struct boot *boot, struct net **out)
 
 void net_close(struct net *net)
 {
-    net_lost_close(net);
     for (uint32_t i = 0; net->peers && i < net->size; i++) {
         struct peer *peer = net->peers[i];
         if (!peer)
             continue;
         peer->ops->disconnect(peer->transport, peer);
+        net->peers[i] = NULL; /* disconnect may wait, and the status page describes all peers */
         free(peer);
     }
     net_guests_close(net);
     net_groups_close(net);
+    net_lost_close(net); /* disconnect may wait for a lock whose owner dies */
     for (int i = net->ntransports; i-- > 0;)
         net->transports[i]->ops->close(net->transports[i]);
     free(net->peers);
@@ -161,10 +162,11 @@ void net_finish(struct net *net, bool together)
             net->transports[i]->ops->finish(net->transports[i], together);
 }
 
-/* True if the guest has died. Otherwise this process cannot reach the guest for a reason of its own, such as no free descriptors. */
+/* True if the guest has died. Otherwise this process cannot reach the guest for a reason of its own, such as no
+ * free descriptors. Of another machine only the launcher reports deaths. */
 static bool is_guest_gone(const struct net *net, uint32_t number)
 {
-    return net_guest_is_watched(net, number) ? net_guest_is_gone(net, number) : net->lost != NULL;
+    return net_guest_is_on_this_machine(net, number) ? net_guest_is_gone(net, number) : net->lost != NULL;
 }
 
 /* Sets the error for a guest that has died, even if its death was not reported yet. */

@@ -10,6 +10,7 @@
  *     complete when the write is done
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "base/kill_point.h"
 #include "p2p/rendezvous.h"
 #include "p2p/protocol.h"
 #include "p2p/write.h"
@@ -26,6 +27,7 @@ void rput_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uin
     counter_add(&rputs, 1);
     request_change_state(r, STATE_RECV_RPUT);
     rendezvous_request_write(r, 0, 0, bytes);
+    KILL_POINT(write_requested);
 }
 
 static void rput_on_write_done(struct p2p_request *r, int status)
@@ -41,5 +43,6 @@ void rput_requested(struct p2p_request *r)
     request_unpublish(r);
     r->write.whole = true;
     r->write.done = rput_on_write_done;
+    KILL_POINT(write_beginning);
     write_start_or_queue(r);
 }

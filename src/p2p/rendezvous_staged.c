@@ -20,6 +20,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/rendezvous_staged.h"
 
+#include "base/kill_point.h"
 #include "p2p/device_staging.h"
 
 static COUNTER(
@@ -149,6 +150,8 @@ static int write_chunk(struct p2p_request *r, uint64_t i)
                           &s->remote_key, chunk_length(r, i), &half->write);
     if (rc)
         half->is_writing = false;
+    else
+        KILL_POINT(staged_written);
     return rc;
 }
 
@@ -161,8 +164,10 @@ static int progress_send(struct p2p_request *r)
     for (uint64_t i = 0; i < HALVES; i++)
         record_error(r, device_chunk_poll(s, i));
     for (; s->notified < s->written && !s->half[s->notified % HALVES].is_writing && !r->pieces.failed;
-         steps++)
+         steps++) {
         send_written(r, chunk_end(r, s->notified++), 0);
+        KILL_POINT(staged_announced);
+    }
     for (; has_chunk(r, s->copied) && s->copied < s->notified + HALVES && !r->pieces.failed; steps++) {
         record_error(r, device_chunk_start(r, s->copied, chunk_length(r, s->copied), true));
         s->copied++;
@@ -194,6 +199,7 @@ static void grant_chunk(struct p2p_request *r, uint64_t i)
                             .key = s->key,
                             .offset = offset};
     control_send(r->base.p2p, r->peer, &header, &cts, sizeof(cts));
+    KILL_POINT(staged_granted);
 }
 
 bool staged_start(struct p2p_request *r, uint64_t bytes)
@@ -231,6 +237,7 @@ static int progress_receive(struct p2p_request *r)
         *failed = *failed ? *failed : rc;
         s->stored++;
         steps++;
+        KILL_POINT(staged_stored);
         if (has_chunk(r, s->stored + 1))
             grant_chunk(r, s->stored + 1);
     }

@@ -5,6 +5,7 @@
 #include "p2p/write.h"
 
 #include "base/clock.h"
+#include "base/kill_point.h"
 
 /* Notifies the receiver ahead of all queued messages, which could match the receive that was written. */
 static void write_send_fin(struct p2p_request *r, int status)
@@ -18,6 +19,7 @@ static void write_end(struct p2p_request *r, int status)
     const struct write_part *w = &r->write;
     if (w->whole && w->bytes >= PACE_LEAST && status == 0)
         peer_pace_end(r->peer, PACE_OUT, 0, w->bytes, w->mark, clock_ns());
+    KILL_POINT(write_finished);
     if (r->write.tell || status != 0)
         write_send_fin(r, status);
     r->write.done(r, status);

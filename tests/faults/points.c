@@ -3,49 +3,11 @@
  * without it. Each rank that finishes prints one line.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <mpi-ext.h>
-#include <mpi.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "living.h"
 
-enum { ROUNDS = 4, RANKS = 8, MESSAGES = 6, BYTES = 70000, ELEMENTS = 600, FEW = 3, PIECES = 3 };
+enum { ROUNDS = 4, MESSAGES = 6, BYTES = 70000, ELEMENTS = 600, FEW = 3, PIECES = 3 };
 
 static const int sizes[MESSAGES] = {0, 8, 200, 3000, 16000, BYTES};
-
-static MPI_Comm now; /* communicator of the living ranks */
-static int rank, size, round_number;
-static bool failed; /* a member of `now` has died */
-
-static void report_error_and_exit(const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    printf("WRONG BYTES: round %d, rank %d of %d: ", round_number, rank, size);
-    vprintf(format, list);
-    printf("\n");
-    va_end(list);
-    fflush(stdout);
-    MPI_Abort(MPI_COMM_WORLD, 3);
-}
-
-/* Returns true if the call succeeded; a failure is accepted only if a rank has died. */
-static bool succeeded(int rc, const char *what)
-{
-    int class = rc;
-    if (rc)
-        MPI_Error_class(rc, &class);
-    if (class && class != MPIX_ERR_PROC_FAILED && class != MPIX_ERR_REVOKED) {
-        char text[MPI_MAX_ERROR_STRING];
-        int length;
-        MPI_Error_string(rc, text, &length);
-        report_error_and_exit("%s failed with %s", what, text);
-    }
-    failed = failed || class;
-    return class == 0;
-}
 
 static unsigned char expected_byte(int from, int to, int k, int i)
 {
@@ -93,22 +55,7 @@ static void test_messages(void)
             if (requests[1][peer][k] != MPI_REQUEST_NULL)
                 succeeded(MPI_Wait(&requests[1][peer][k], MPI_STATUS_IGNORE), "MPI_Wait for a send");
     MPI_Type_free(&pieces);
-    /* Every rank whose message did not arrive must be known to be dead. */
-    MPI_Group dead;
-    int at = 0, world, ndead;
-    MPIX_Comm_failure_ack(now);
-    MPIX_Comm_failure_get_acked(now, &dead);
-    MPI_Group_size(dead, &ndead);
-    MPI_Group all;
-    MPI_Comm_group(now, &all);
-    for (int peer = 0; peer < size; peer++) {
-        MPI_Group_translate_ranks(all, 1, &peer, dead, &world);
-        at += !arrived[peer] && world == MPI_UNDEFINED;
-    }
-    MPI_Group_free(&all);
-    MPI_Group_free(&dead);
-    if (at)
-        report_error_and_exit("messages of %d living ranks did not arrive", at);
+    check_missing_are_dead(arrived);
 }
 
 /* Returns true if the call succeeded at all members. After a death a collective call may succeed at some
@@ -186,29 +133,6 @@ static void test_files(const char *name)
         report_error_and_exit("the file has %lld bytes, not %d", (long long)length,
                               3 * size * (int)sizeof(int));
     succeeded(MPI_File_close(&file), "MPI_File_close");
-}
-
-static void use_communicator(MPI_Comm c)
-{
-    now = c;
-    MPI_Comm_set_errhandler(now, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(now, &rank);
-    MPI_Comm_size(now, &size);
-    failed = false;
-}
-
-/* All living ranks agree whether a rank has died, and continue without the dead rank. */
-static void test_agree(void)
-{
-    int fine = !failed;
-    const int rc = MPIX_Comm_agree(now, &fine);
-    if (succeeded(rc, "MPIX_Comm_agree") && fine)
-        return;
-    MPI_Comm next;
-    MPIX_Comm_revoke(now);
-    if (!succeeded(MPIX_Comm_shrink(now, &next), "MPIX_Comm_shrink"))
-        report_error_and_exit("MPIX_Comm_shrink failed");
-    use_communicator(next);
 }
 
 /* Rank 1 changes elements of rank 0 once; the other ranks change them until rank 1 reports its change. */

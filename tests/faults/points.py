@@ -26,6 +26,10 @@ import cell
 RANKS = 4
 LIMIT = 60  # seconds that mpiexec gives a job
 LAYOUTS = {"shm": [], "nodes": ["-vnodes", "2"]}
+GPU_LAYOUTS = {"gpu": ["-vnodes", str(RANKS)]} # messages in GPU memory, on softcuda
+# Settings without which no rank comes to the points with this prefix.
+SETTINGS = {"write_": {"FISHPLATE_RENDEZVOUS": "rput"}, "xrc_": {"FISHPLATE_IB_RECEIVE": "xrc"},
+            "staged_": {"FISHPLATE_RENDEZVOUS": "staged"}}
 # Two parents spawn three children, and one parent or one child dies.
 PARENTS, CHILDREN = 2, 3
 SPAWN_LAYOUTS = {"parents": [], "children": [], "parents-nodes": ["-vnodes", "2"], "children-nodes": ["-vnodes", "2"]}
@@ -58,15 +62,19 @@ class Job:
         self.layout = layout
         self.spawns = layout in SPAWN_LAYOUTS
         of_children = layout.startswith("children")
-        program = "faults_spawned" if self.spawns else "faults_points"
+        gpu = layout in GPU_LAYOUTS
+        program = "faults_spawned" if self.spawns else "faults_staged" if gpu else "faults_points"
         argument = (place if of_children else "") if self.spawns else "hold" if mode == "held" else self.path("file")
-        self.command = [f"{build}/bin/mpiexec", "-n", str(PARENTS if self.spawns else RANKS), *(SPAWN_LAYOUTS | LAYOUTS)[layout],
+        self.command = [f"{build}/bin/mpiexec", "-n", str(PARENTS if self.spawns else RANKS), *(SPAWN_LAYOUTS | LAYOUTS | GPU_LAYOUTS)[layout],
                         *options, "-timeout", str(LIMIT), f"{build}/tests/faults/{program}", argument]
         keep = {k: v for k, v in os.environ.items() if not k.startswith(("FISHPLATE_", "SOFTIB_", "PMI_"))}
         stops = mode in ("stopped", "held")
-        self.env = {**keep, "LD_LIBRARY_PATH": f"{build}/lib/kill", "SOFTIB": f"{build}/bin/softib", "TMPDIR": self.folder,
+        libraries = f"{build}/lib/kill" + (f":{build}/tests/softcuda/lib" if gpu else "")
+        self.env = {**keep, "LD_LIBRARY_PATH": libraries, "SOFTIB": f"{build}/bin/softib", "TMPDIR": self.folder,
                     "FISHPLATE_KILL_AT": "" if of_children else place + (":stop" if stops else "")}
         self.env.update([self.mark.split("=", 1)])
+        for prefix, settings in SETTINGS.items():
+            self.env.update(settings if place.startswith(prefix) else {})
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -158,6 +166,16 @@ class Job:
         return ("ok" if good else "BAD"), detail
 
 
+def cells():
+    """(point, layout, mode): every cell in which a rank can come to the point."""
+    for point in points():
+        gpu, xrc = point.startswith("staged_"), point.startswith("xrc_")
+        layouts = [l for l in (GPU_LAYOUTS if gpu else LAYOUTS) if not xrc or l == "nodes"]
+        yield from itertools.product([point], layouts, MODES)
+        if not gpu:
+            yield from itertools.product([point], [l for l in SPAWN_LAYOUTS if not xrc or l.endswith("nodes")], SPAWN_MODES)
+
+
 def run_cell(build, layout, mode, point):
     places = SPAWN_PLACES if layout in SPAWN_LAYOUTS else PLACES
     for count, rank in places if mode != "held" else ((1, 1),):
@@ -196,8 +214,7 @@ def main():
     build = os.path.abspath(args.build)
     count, began = {}, time.monotonic()
     reached = set()
-    table = (*itertools.product(points(), LAYOUTS, MODES), *itertools.product(points(), SPAWN_LAYOUTS, SPAWN_MODES))
-    for point, layout, mode in table:
+    for point, layout, mode in cells():
         names = (point, f"{point}/{layout}", f"{point}/{layout}/{mode}")
         if args.only and not any(name in args.only for name in names):
             continue

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/counter.h"
 #include "base/err.h"
+#include "base/kill_point.h"
 #include "base/log.h"
 #include "base/shared_memory.h"
 #include "base/tunable.h"
@@ -212,10 +213,12 @@ static uint32_t claim_sender_entry(struct inbox_head *head, const struct net *ne
         struct inbox_place *place = &head->places[i];
         if (!atomic_compare_exchange_strong(&place->state, &seen, PLACE_TAKEN))
             continue;
+        KILL_POINT(inbox_place_taken);
         atomic_store(&ring_intents(&head->ring, INBOX_LINES)[i].slot, 0); /* of the process before */
         place->world = net->world;
         place->rank = net->rank;
         atomic_store(&place->state, PLACE_NAMED);
+        KILL_POINT(inbox_place_named);
         return i;
     }
     return RING_SENDERS;
@@ -358,12 +361,6 @@ void inbox_unwatch(struct transport *t, struct inbox_watch *w)
     if (w->page)
         munmap(w->page, page_size());
     free(w);
-}
-
-/* Uses no descriptor, because this process may have none left. */
-bool inbox_watch_is_gone(const struct inbox_watch *w, const struct net_card *card)
-{
-    return w->has_ended || shared_memory_is_gone(card->pid, card->inbox_fd);
 }
 
 bool inbox_watch_has_ended(const struct inbox_watch *w)

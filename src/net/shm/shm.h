@@ -42,8 +42,6 @@ struct inbox_watch;
 struct inbox_watch *inbox_watch_process(struct transport *t, const struct net_card *card, uint32_t number);
 void inbox_unwatch(struct transport *t, struct inbox_watch *w);
 bool inbox_watch_has_ended(const struct inbox_watch *w);
-/* True if the process has ended or is ending, even if this was not reported yet. */
-bool inbox_watch_is_gone(const struct inbox_watch *w, const struct net_card *card);
 
 /* Shared with inbox.c, where peer->endpoint also begins with a struct shm_endpoint. */
 bool shm_cma_is_enabled(void);

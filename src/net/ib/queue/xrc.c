@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/counter.h"
+#include "base/kill_point.h"
 #include "boot/boot.h"
 #include "net/ib/ib.h"
 #include "net/lock.h"
@@ -37,7 +38,7 @@ struct ib_xrc_row {
 struct table {
     struct shlock lock;
     uint32_t opened,
-        finished; /* processes of the node that use the table; those that need no target any more */
+        finished;    /* processes of the node that use the table; those that need no target any more */
     uint32_t serial; /* number of targets that were created */
     struct ib_xrc_row row[];
 };
@@ -73,6 +74,7 @@ static void table_lock(struct ib *ib)
 {
     uint32_t dead;
     net_lock(ib->base.net, &ib->xrc->table->lock, "lock of the table of XRC target queue pairs", &dead);
+    KILL_POINT(xrc_table_locked);
 }
 
 static void table_unlock(struct ib *ib)
@@ -145,7 +147,7 @@ struct ibv_srq *ib_xrc_create_srq(struct ib *ib, const struct ib_adapter *a, voi
 
 /* ---- targets: the ends of other processes' initiators ---- */
 
-/* Destroys this process's target queue pairs without users (or all). Requires the table's lock. */
+/* Destroys this process's target queue pairs without users, which requires the table's lock, or all. */
 static void targets_sweep(struct ib *ib, bool all)
 {
     list_foreach_safe(pos, after, &ib->xrc->targets)
@@ -154,6 +156,7 @@ static void targets_sweep(struct ib *ib, bool all)
         if (t->row->users > 0 && !all)
             continue;
         t->row->target = 0;
+        KILL_POINT(xrc_row_freed);
         ib->device.verbs.destroy_qp(t->qp);
         list_remove(pos);
         free(t);
@@ -230,6 +233,7 @@ static void target_release(struct ib_endpoint *ep)
     table_lock(ep->ib);
     if (r->serial == ep->xrc_target.serial) /* else its creator died, and the row has another target now */
         r->users--;
+    KILL_POINT(xrc_target_released);
     targets_sweep(ep->ib, false);
     table_unlock(ep->ib);
 }
@@ -254,10 +258,13 @@ int ib_xrc_accept(struct ib_endpoint *ep, const struct ib_hello *h)
     targets_sweep(ib, false);
     struct ib_xrc_row *r = row_find(ib, &key, &empty);
     if (!r && (r = target_add(ib, d, h, empty)) != NULL) {
+        KILL_POINT(xrc_target_created);
         key.serial = ++ib->xrc->table->serial;
         *r = key;
         atomic_signal_fence(memory_order_seq_cst);
+        KILL_POINT(xrc_row_filled);
         r->target = list_entry(ib->xrc->targets.prev, struct target, link)->qp->qp_num;
+        KILL_POINT(xrc_row_written);
     }
     const int why = errno;
     if (r) {
@@ -265,6 +272,7 @@ int ib_xrc_accept(struct ib_endpoint *ep, const struct ib_hello *h)
         ep->xrc_target = (struct ib_xrc_target){.row = r, .serial = r->serial, .qpn = r->target};
     }
     table_unlock(ib);
+    KILL_POINT(xrc_target_accepted);
     return r ? 0
              : err_set(MPI_ERR_OTHER, "%s: cannot create an XRC target queue pair for rank %u: %s", d->name,
                        ep->peer->rank,
@@ -459,6 +467,7 @@ bool ib_xrc_is_finished(struct ib *ib)
     table_lock(ib);
     x->table->finished += !x->finished;
     x->finished = true;
+    KILL_POINT(xrc_finished);
     for (uint32_t i = 0; i < net->boot->nlocal; i++)
         lost += net_is_lost(net, net->boot->local_ranks[i]);
     const bool all = x->table->finished + lost >= x->table->opened;
@@ -471,11 +480,9 @@ void ib_xrc_close(struct ib *ib)
     struct ib_xrc *x = ib->xrc;
     if (!x)
         return;
-    if (x->table) {
-        table_lock(ib);
-        targets_sweep(ib, true);
-        table_unlock(ib);
-    }
+    /* Without the lock, because a process that waits here is no longer notified of the owner's death; the users of
+     * these targets have finished. */
+    targets_sweep(ib, true);
     if (x->own_table)
         free(x->table);
     if (x->domain)
