@@ -18,7 +18,7 @@
 #define CM_OF(public_id)       ((struct cm_id *)(void *)(public_id))
 #define CM_PRIVATE_MAX         196
 #define CM_BACKLOG_MAX         1024
-#define CM_UNPROVED_MAX        128   /* limit of a listener's connections whose request has not arrived: then the oldest is closed */
+#define CM_UNPROVED_MAX        128   /* connections without a request; then the oldest is closed */
 #define CM_UNPROVED_MS         10000 /* time limit for the request to arrive */
 #define CM_DEFAULT_ACK_TIMEOUT 18    /* 4.096 us * 2^18 = 1.07 s */
 

@@ -19,9 +19,9 @@ struct sample {
     uint64_t memory; /* resident, bytes */
     int32_t pid;
     uint32_t user; /* owner of the page; of a page on another host: user of the mpiexec that sent it */
-    char state; /* 0: not seen. Else as in /proc/PID/stat: R, S, D, T, t, Z */
-    bool away;  /* on another host, where `pid` is valid */
-    bool torn;  /* copied while the rank wrote, or was stopped in a write: waits may be inconsistent */
+    char state;    /* 0: not seen. Else as in /proc/PID/stat: R, S, D, T, t, Z */
+    bool away;     /* on another host, where `pid` is valid */
+    bool torn;     /* copied while the rank wrote, or was stopped in a write: waits may be inconsistent */
     struct page page;
 };
 
