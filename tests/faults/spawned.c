@@ -120,7 +120,7 @@ int main(int argc, char **argv)
     for (int peer = 0; peer < size; peer++)
         dead += lost[peer];
     if (dead > 1)
-        printf("WRONG BYTES: %d processes are said to be dead\n", dead);
+        printf("%s %d: %d processes are said to be dead\n", is_child ? "child" : "parent", rank, dead);
     printf("%s %d got through\n", is_child ? "child" : "parent", rank);
     MPI_Finalize();
     return 0;
