@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tool.h"
+#include "base/nearest.h"
 #include "fabric/registry.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,6 +124,18 @@ static int tool_print_usage(const char *what, const char *arg)
     return 2;
 }
 
+static int tool_reject_command(const char *typed)
+{
+    static const char *const commands[] = {"run", "info", "stat", "ctl", "key"};
+    struct nearest best = nearest_start_search(typed);
+    for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
+        nearest_compare_candidate(&best, commands[i]);
+    if (!best.word)
+        return tool_print_usage("unknown command", typed);
+    fprintf(stderr, "softib: unknown command: %s (did you mean %s?)\n", typed, best.word);
+    return 2;
+}
+
 static char **parse_options(char **argv, struct options *o)
 {
     for (; *argv && !strncmp(*argv, "--", 2); argv++) {
@@ -164,11 +177,9 @@ int main(int argc, char **argv)
         return cmd_ctl(&o, rest);
     if (!strcmp(argv[1], "key"))
         return *rest && !rest[1] ? cmd_key(rest) : tool_print_usage("key: name the file to write", NULL);
+    if (strcmp(argv[1], "stat") && strcmp(argv[1], "info"))
+        return tool_reject_command(argv[1]);
     if (*rest)
         return tool_print_usage("unexpected argument", *rest);
-    if (!strcmp(argv[1], "stat"))
-        return cmd_stat(&o);
-    if (!strcmp(argv[1], "info"))
-        return cmd_info(&o);
-    return tool_print_usage("unknown command", argv[1]);
+    return strcmp(argv[1], "stat") ? cmd_info(&o) : cmd_stat(&o);
 }

@@ -8,6 +8,7 @@ add_library(softib_devnode MODULE tool/devnode.c)
 softib_flags(softib_devnode)
 set_target_properties(softib_devnode PROPERTIES PREFIX "" OUTPUT_NAME libsoftib-devnode
                                                 LIBRARY_OUTPUT_DIRECTORY ${SOFTIB_LIB_DIR})
+add_dependencies(softib_tool softib softib_devnode) # `softib run` needs both
 install(TARGETS softib_tool RUNTIME DESTINATION bin)
 install(TARGETS softib_devnode LIBRARY DESTINATION lib/softib)
 

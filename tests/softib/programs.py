@@ -46,6 +46,28 @@ def test_srq_pingpong():
     pingpong("srq", "-c", "-e")
 
 
+def test_xsrq_pingpong():
+    pair(["ibv_xsrq_pingpong", "-c", 1])
+
+
+def test_asyncwatch():
+    """Its line about the event of a port that goes down."""
+    need("ibv_asyncwatch")
+    fabric = env()
+    watch = start(["stdbuf", "-oL", "ibv_asyncwatch"], env=fabric)
+    try:
+        for line in watch.stdout:
+            if "async event FD" in line:
+                once([SOFTIB, "ctl", "port", "down", "hca0/1"], env=fabric)
+            elif "IBV_EVENT_PORT_ERR" in line:
+                break
+        else:
+            raise AssertionError("ibv_asyncwatch ended without the event")
+    finally:
+        watch.kill()
+        watch.communicate()
+
+
 def perf(*cmd):
     need(cmd[0])
     out = pair([*cmd, "-F"])

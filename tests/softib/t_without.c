@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct ibv_qp *make_qp(struct ibv_pd *pd, struct ibv_cq *cq, enum ibv_qp_type type,
                               uint32_t inline_data, bool ex)
@@ -56,6 +57,10 @@ static void check_features(struct ibv_device *dev, bool has)
     struct ibv_mr *mr = ibv_reg_mr(pd, page, sizeof(page), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND);
     EXPECT((mr != NULL) == has && (has || errno == EOPNOTSUPP));
     EXPECT(!mr || !ibv_dereg_mr(mr));
+    const int fd = dup(c->cmd_fd);
+    struct ibv_context *imported = ibv_import_device(fd);
+    EXPECT((imported != NULL) == has && (has || errno == EOPNOTSUPP));
+    EXPECT(imported ? !ibv_close_device(imported) : !close(fd));
     struct ibv_alloc_dm_attr memory = {.length = 64};
     struct ibv_dm *dm = ibv_alloc_dm(c, &memory);
     EXPECT((dm != NULL) == has && (has || errno == EOPNOTSUPP));

@@ -59,6 +59,12 @@ def test_key():
         assert softib("key").returncode == 2
 
 
+def test_mistyped_words():
+    for words in (["inof"], ["rnu", "true"]):
+        p = softib(*words)
+        assert p.returncode == 2 and f"did you mean {'info' if words[0] == 'inof' else 'run'}?" in p.stderr, p.stderr
+
+
 def test_counters():
     """A running fabric: its counters count the sent data on both ports."""
     need("ibv_rc_pingpong")

@@ -35,9 +35,7 @@ enum fab_wire {
     F(QP_EX, "qp_ex")       /* extended queue pairs: ibv_wr_* */                   \
     F(IMPORT, "import")     /* devices, PDs and MRs imported by file descriptor */ \
     F(ODP, "odp")           /* memory regions that are not pinned */               \
-    F(DM, "dm")             /* memory of the device */                             \
-    F(COUNTERS, "counters") /* ibv_counters */                                     \
-    F(TM, "tm")             /* tag matching in shared receive queues */
+    F(DM, "dm")             /* memory of the device */
 
 #define FABRIC_FEATURE_NUMBER(id, name) FEATURE_##id,
 enum fab_feature { FABRIC_FEATURES(FABRIC_FEATURE_NUMBER) FEATURES };

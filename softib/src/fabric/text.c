@@ -34,6 +34,16 @@ static bool text_fail(struct parse *p, const char *what, const char *word)
     return false;
 }
 
+static bool fail_value(struct parse *p, const char *expected, const char *word)
+{
+    snprintf(p->err, p->errlen, "SOFTIB_FABRIC: bad value in \"%s\": expected %s", word, expected);
+    return false;
+}
+
+#define EXPECTED_RATE "a rate such as 10GB/s or 100Gbit/s"
+#define EXPECTED_TIME "a time such as 500ns, 2us, 10ms or 1s"
+#define EXPECTED_PORT "a port number from 1 to 64511"
+
 static bool text_parse_unit(const char *unit, double *v, const char *const *names, const double *factors)
 {
     for (int i = 0; names[i]; i++)
@@ -164,27 +174,28 @@ static const struct global {
     size_t at;
     uint32_t low, high;
     bool (*set)(struct fabric *f, const char *v);
+    const char *expected; /* description of the values for error messages; NULL: from the bounds */
 } globals[] = {
-    {"nodes", AT(nodes), 1, FAB_MAX_PORTS, NULL},
-    {"hcas", AT(hcas), 1, FAB_MAX_HCAS, NULL},
-    {"ports", AT(ports), 1, 8, NULL},
-    {"lmc", AT(lmc), 0, 7, NULL},
-    {"switches", AT(switches), 1, SOFTIB_LEAVES_MAX, NULL},
-    {"hub", AT(hub), 0, 1, NULL},
-    {"groups", AT(groups), 1, FABRIC_GROUPS, NULL},
-    {"sm", AT(sm), 0, 1, NULL},
-    {"ud_loss", AT(ud_loss), 0, 0, NULL},
-    {"ud_drop", AT(ud_drop), 0, 0, NULL},
-    {"ud_dup", AT(ud_dup), 0, 0, NULL},
-    {"ud_reorder", AT(ud_reorder), 0, 0, NULL},
-    {"switch_loss", AT(sw_loss), 0, 0, NULL},
-    {"name", 0, 0, 0, set_name},
-    {"mtu", 0, 0, 0, set_mtu},
-    {"atomics", 0, 0, 0, set_atomics},
-    {"pin", 0, 0, 0, set_pin_cost},
-    {"wire", 0, 0, 0, set_wire},
-    {"base", 0, 0, 0, set_base},
-    {"seed", 0, 0, 0, set_seed},
+    {"nodes", AT(nodes), 1, FAB_MAX_PORTS, NULL, NULL},
+    {"hcas", AT(hcas), 1, FAB_MAX_HCAS, NULL, NULL},
+    {"ports", AT(ports), 1, 8, NULL, NULL},
+    {"lmc", AT(lmc), 0, 7, NULL, NULL},
+    {"switches", AT(switches), 1, SOFTIB_LEAVES_MAX, NULL, NULL},
+    {"hub", AT(hub), 0, 1, NULL, NULL},
+    {"groups", AT(groups), 1, FABRIC_GROUPS, NULL, NULL},
+    {"sm", AT(sm), 0, 1, NULL, NULL},
+    {"ud_loss", AT(ud_loss), 0, 0, NULL, NULL},
+    {"ud_drop", AT(ud_drop), 0, 0, NULL, NULL},
+    {"ud_dup", AT(ud_dup), 0, 0, NULL, NULL},
+    {"ud_reorder", AT(ud_reorder), 0, 0, NULL, NULL},
+    {"switch_loss", AT(sw_loss), 0, 0, NULL, NULL},
+    {"name", 0, 0, 0, set_name, "a name without / and @"},
+    {"mtu", 0, 0, 0, set_mtu, "256, 512, 1024, 2048 or 4096 bytes; up to 9216 with link=ethernet"},
+    {"atomics", 0, 0, 0, set_atomics, "adapter or global"},
+    {"pin", 0, 0, 0, set_pin_cost, EXPECTED_TIME},
+    {"wire", 0, 0, 0, set_wire, "shm or tcp"},
+    {"base", 0, 0, 0, set_base, EXPECTED_PORT},
+    {"seed", 0, 0, 0, set_seed, "a number from 1 on"},
 };
 
 static const struct global *find_global(const char *name)
@@ -273,12 +284,18 @@ static bool set_missing_feature(struct fab_port *p, const char *v)
 static const struct local {
     const char *name;
     bool (*set)(struct fab_port *p, const char *v);
+    const char *expected;
 } locals[] = {
-    {"rate", set_rate},       {"bus", set_bus},
-    {"latency", set_latency}, {"down", set_down},
-    {"up", set_up},           {"link", set_link},
-    {"netdev", set_netdev},   {"vlan", set_vlan},
-    {"high", set_high},       {WITHOUT, set_missing_feature},
+    {"rate", set_rate, EXPECTED_RATE},
+    {"bus", set_bus, EXPECTED_RATE},
+    {"latency", set_latency, EXPECTED_TIME},
+    {"down", set_down, EXPECTED_TIME},
+    {"up", set_up, EXPECTED_TIME},
+    {"link", set_link, "infiniband or ethernet"},
+    {"netdev", set_netdev, "the name of a network interface"},
+    {"vlan", set_vlan, "a number from 1 to 4094"},
+    {"high", set_high, "a service level from 1 to 15"},
+    {WITHOUT, set_missing_feature, NULL}, /* reported by unknown_feature */
 };
 
 static const struct local *find_local(const char *name)
@@ -398,7 +415,7 @@ static bool set_ports(struct parse *p, const struct local *l, const char *v, con
     for (uint32_t i = 0; i < f->nports; i++)
         if ((!p->match || p->match[i]) && !l->set(&f->port[i], v))
             return l->set == set_missing_feature ? unknown_feature(p, v, word)
-                                                 : text_fail(p, "bad value", word);
+                                                 : fail_value(p, l->expected, word);
     return true;
 }
 
@@ -409,7 +426,15 @@ static bool scoped_address(struct parse *p, const char *k, const char *v, const 
         return text_fail(p, "an address is of one node: write it after node0:", word);
     if (!strcmp(k, "addr"))
         return add_addr(p, v, word);
-    return text_set_base(&f->base_of[p->scope_node], v) ? true : text_fail(p, "bad value", word);
+    return text_set_base(&f->base_of[p->scope_node], v) ? true : fail_value(p, EXPECTED_PORT, word);
+}
+
+static bool fail_global(struct parse *p, const struct global *g, const char *word)
+{
+    char bounds[64] = "a probability from 0 to 1";
+    if (g->high)
+        snprintf(bounds, sizeof(bounds), "a number from %u to %u", g->low, g->high);
+    return fail_value(p, g->expected ? g->expected : bounds, word);
 }
 
 static bool text_parse_setting(struct parse *p, char *word)
@@ -438,7 +463,7 @@ static bool text_parse_setting(struct parse *p, char *word)
         return text_fail(p, "a setting of the whole fabric: write it before the first node0:", word);
     if (f->port && g < globals + SIZES)
         return text_fail(p, "nodes=, hcas=, ports= and lmc= must come before the settings of ports", word);
-    return set_global(f, g, v) ? true : text_fail(p, "bad value", word);
+    return set_global(f, g, v) ? true : fail_global(p, g, word);
 }
 
 static bool parse_words(struct parse *p, char *copy)
