@@ -23,19 +23,19 @@ enum fab_wire {
 
 /* Features that an adapter lacks with `without=`. A program observes the behaviour of such hardware: no
  * capability bit, and EOPNOTSUPP (or an error because of a limit of 0) from the calls. */
-#define FABRIC_FEATURES(F)                                                         \
-    F(ATOMICS, "atomics")   /* atomic operations */                                \
-    F(SRQ, "srq")           /* shared receive queues */                            \
-    F(XRC, "xrc")           /* extended reliable connections */                    \
-    F(MW, "mw")             /* memory windows */                                   \
-    F(MCAST, "mcast")       /* multicast */                                        \
-    F(INLINE, "inline")     /* data inside send requests */                        \
-    F(APM, "apm")           /* alternate paths */                                  \
-    F(CQ_EX, "cq_ex")       /* extended completion queues */                       \
-    F(QP_EX, "qp_ex")       /* extended queue pairs: ibv_wr_* */                   \
-    F(IMPORT, "import")     /* devices, PDs and MRs imported by file descriptor */ \
-    F(ODP, "odp")           /* memory regions that are not pinned */               \
-    F(DM, "dm")             /* memory of the device */
+#define FABRIC_FEATURES(F)                                                       \
+    F(ATOMICS, "atomics") /* atomic operations */                                \
+    F(SRQ, "srq")         /* shared receive queues */                            \
+    F(XRC, "xrc")         /* extended reliable connections */                    \
+    F(MW, "mw")           /* memory windows */                                   \
+    F(MCAST, "mcast")     /* multicast */                                        \
+    F(INLINE, "inline")   /* data inside send requests */                        \
+    F(APM, "apm")         /* alternate paths */                                  \
+    F(CQ_EX, "cq_ex")     /* extended completion queues */                       \
+    F(QP_EX, "qp_ex")     /* extended queue pairs: ibv_wr_* */                   \
+    F(IMPORT, "import")   /* devices, PDs and MRs imported by file descriptor */ \
+    F(ODP, "odp")         /* memory regions that are not pinned */               \
+    F(DM, "dm")           /* memory of the device */
 
 #define FABRIC_FEATURE_NUMBER(id, name) FEATURE_##id,
 enum fab_feature { FABRIC_FEATURES(FABRIC_FEATURE_NUMBER) FEATURES };
