@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rdmacm_ends.h"
 #include <infiniband/ib.h>
-#include <rdma/rsocket.h>
 
 static void test_addresses(void)
 {
@@ -81,7 +80,6 @@ static void test_options(void)
     fcntl(active->fd, F_SETFL, O_NONBLOCK);
     EXPECT_ERROR(rdma_get_cm_event(active, &none), EAGAIN);
     fcntl(active->fd, F_SETFL, 0);
-    EXPECT_ERROR(rsocket(AF_INET, SOCK_STREAM, 0), EOPNOTSUPP);
     struct sockaddr_ib native = {.sib_family = AF_IB};
     id = create_id(active, RDMA_PS_TCP);
     EXPECT_ERROR(rdma_bind_addr(id, (struct sockaddr *)&native), EAFNOSUPPORT);
