@@ -58,7 +58,8 @@ struct sort {
      * finally their running sum */
     int32_t *counts;
     int low, high;
-    int64_t below; /* number of keys on lower ranks after the exchange */
+    int64_t below;          /* number of keys on lower ranks after the exchange */
+    int64_t probes[PROBES]; /* values of the probed keys in this iteration */
 };
 
 static int64_t isort_first_key(int64_t total, int rank, int size)
@@ -141,13 +142,25 @@ static void isort_exchange_keys(struct sort *s, const int64_t *mine, const int *
                   s->run->comm);
 }
 
-/* One iteration: afterwards each process knows the ranks of the keys in its range. */
+/* Sets mine[p] to the value of probed key p, or to 0 if another rank has the key. */
+static void isort_read_probes(const struct sort *s, int64_t *mine)
+{
+    for (int p = 0; p < PROBES; p++) {
+        const int64_t at = classes[s->run->class].at[p];
+        mine[p] = at >= s->first && at < s->first + s->count ? s->keys[at - s->first] : 0;
+    }
+}
+
+/* One iteration: afterwards each process knows the ranks of the keys in its range. The values of the probed
+ * keys are distributed with the numbers of keys in the buckets, as in the original. */
 static void isort_rank_keys(struct sort *s, int *lists)
 {
-    int64_t mine[BUCKETS], filled[BUCKETS];
+    int64_t mine[BUCKETS + PROBES], filled[BUCKETS + PROBES];
     int *begins = lists + 4 * s->run->size;
+    isort_read_probes(s, mine + BUCKETS);
     isort_sort_into_buckets(s, mine);
-    MPI_Allreduce(mine, filled, BUCKETS, MPI_INT64_T, MPI_SUM, s->run->comm);
+    MPI_Allreduce(mine, filled, BUCKETS + PROBES, MPI_INT64_T, MPI_SUM, s->run->comm);
+    memcpy(s->probes, filled + BUCKETS, sizeof(s->probes));
     isort_assign_buckets(s, filled, begins);
     isort_exchange_keys(s, mine, begins, lists);
     s->low = begins[s->run->rank] << s->shift;
@@ -163,11 +176,11 @@ static void isort_rank_keys(struct sort *s, int *lists)
 }
 
 /* Number of correct ranks among the probed keys that lie in this process's range. */
-static int isort_count_correct_probes(struct sort *s, const int32_t *probes, int iteration)
+static int isort_count_correct_probes(const struct sort *s, int iteration)
 {
     int right = 0;
     for (int p = 0; p < PROBES; p++) {
-        int32_t key = probes[p];
+        const int64_t key = s->probes[p];
         int sign = classes[s->run->class].sign[p], late = classes[s->run->class].late;
         if (key < s->low || key >= s->high)
             continue;
@@ -178,35 +191,22 @@ static int isort_count_correct_probes(struct sort *s, const int32_t *probes, int
     return right;
 }
 
-/* Distributes the values of the probed keys to all ranks. */
-static void isort_share_probes(struct sort *s, int32_t *probes)
+/* Verifies after the last iteration that all probed keys had the published ranks (`right` on this rank), and
+ * that the ranges hold all keys and no key of another range; the counts are then the sorted order. */
+static bool isort_result_is_correct(const struct sort *s, int right)
 {
-    int32_t mine[PROBES] = {0};
-    for (int p = 0; p < PROBES; p++) {
-        int64_t at = classes[s->run->class].at[p];
-        if (at >= s->first && at < s->first + s->count)
-            mine[p] = s->keys[at - s->first];
-    }
-    MPI_Allreduce(mine, probes, PROBES, MPI_INT32_T, MPI_SUM, s->run->comm);
-}
-
-/* Verifies after the last iteration that the ranges hold all keys and no key of another range; the counts are
- * then the sorted order. */
-static bool isort_ranges_are_complete(struct sort *s)
-{
-    int64_t received_count = s->received_count, all = 0;
+    int64_t mine[2] = {right, s->received_count}, all[2];
     for (int64_t i = 0; i < s->received_count; i++)
         if (s->received[i] < s->low || s->received[i] >= s->high)
-            received_count = -s->total;
-    MPI_Allreduce(&received_count, &all, 1, MPI_INT64_T, MPI_SUM, s->run->comm);
-    return all == s->total;
+            mine[1] = -s->total;
+    MPI_Allreduce(mine, all, 2, MPI_INT64_T, MPI_SUM, s->run->comm);
+    return all[0] == ITERATIONS * PROBES && all[1] == s->total;
 }
 
 static void isort_run(struct kernel_run *run, struct kernel_result *out)
 {
     struct sort s = {.run = run, .total = INT64_C(1) << classes[run->class].log2_keys};
-    int32_t probes[PROBES];
-    int right = 0, all_right = 0;
+    int right = 0;
     s.range = 1 << classes[run->class].log2_range;
     s.shift = classes[run->class].log2_range - LOG2_BUCKETS;
     s.first = isort_first_key(s.total, run->rank, run->size);
@@ -221,15 +221,12 @@ static void isort_run(struct kernel_run *run, struct kernel_result *out)
     for (int i = 1; i <= ITERATIONS; i++) {
         isort_set_key(&s, i, i);
         isort_set_key(&s, i + ITERATIONS, s.range - i);
-        isort_share_probes(&s, probes);
         isort_rank_keys(&s, lists);
-        right += isort_count_correct_probes(&s, probes, i);
+        right += isort_count_correct_probes(&s, i);
         kernel_progress(run, i, ITERATIONS);
     }
     kernel_stop(run, started, out);
-    MPI_Allreduce(&right, &all_right, 1, MPI_INT, MPI_SUM, run->comm);
-    bool there = isort_ranges_are_complete(&s);
-    out->verified = there && all_right == ITERATIONS * PROBES;
+    out->verified = isort_result_is_correct(&s, right);
     out->amount = (double)s.total * ITERATIONS * 1e-6;
     free(s.keys);
     free(s.sorted);

@@ -67,7 +67,7 @@ const struct source sources[] = {
     IB_TOPIC("small", 2, 8),
     IB_TOPIC("polling", 1, 10),
     IB_TOPIC("flow", 4, 30),
-    IB_TOPIC("rendezvous", 2, 20),
+    IB_TOPIC("rendezvous", 2, 300),
     {.name = "memory",
      .untimed = true, /* memory of processes */
      .quick_seconds = 1,
@@ -155,7 +155,7 @@ const struct source sources[] = {
      .same_always = true, /* number of messages, no times */
      .quick_too_brief = true,
      .quick_seconds = 6,
-     .full_seconds = 900,
+     .full_seconds = 1300,
      .variants = {PROFILE("IS", "8", "is"), PROFILE("CG", "8", "cg"), PROFILE("MG", "8", "mg"),
                   PROFILE("LU", "8", "lu"), PROFILE("FT", "8", "ft"), PROFILE("BT", "4", "bt"),
                   PROFILE("SP", "4", "sp"), PROFILE("sweep", "8", "sweep"), PROFILE("vis", "8", "vis")}},

@@ -49,6 +49,9 @@ mean = (26 * 3 * 350 * 8 + 52 * 2 * 8 + 2 * 16) / solution
 assert abs(calls["CG"]["Irecv: mean bytes"] - mean) < 0.01, (calls, mean)
 # LU: 50 steps of 10 planes, 2 messages down and 2 up; rank 0 has 2 neighbours, with whom it exchanges once a step.
 assert sizes["LU"]["< 2 KiB"] >= 50 * 10 * 4 and calls["LU"]["Irecv: calls"] == 50 * 2, (sizes, calls)
+# IS: the messages of [Liu04 table 9.1], whatever the class, but that the large ones are smaller here. FT: 6 steps and 2 transforms before.
+assert [sizes["IS"][c] for c in ("< 2 KiB", "2 to 16 KiB", "16 KiB to 1 MiB")] == [14, 11, 11], sizes
+assert sizes["FT"]["16 KiB to 1 MiB"] == 8, sizes
 assert calls["sweep"]["Isend: calls"] == 0 and reuse["BT"]["% reuse"] > 99, (calls, reuse)
 PY
 fi
