@@ -59,9 +59,10 @@ struct event_queue {
     void *ctx;
 };
 
-/* Inserts an event; false: memory ran out, and the queue is unchanged. */
+/* Inserts an event. Returns false if memory runs out; the queue is then unchanged. */
 bool event_insert(struct event_queue *q, sim_time at, uint32_t kind, uint32_t what);
-bool event_pop(struct event_queue *q, struct event *out); /* false: the queue is empty or has failed */
+/* Removes the first event. Returns false if the queue is empty or an earlier call ran out of memory. */
+bool event_pop(struct event_queue *q, struct event *out);
 void event_queue_free(struct event_queue *q);
 
 #endif

@@ -1,4 +1,4 @@
-/* flow.c: see flow.h.
+/* flow.c: simulates a stream of small messages between two nodes under flow control.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "flow.h"

@@ -46,7 +46,7 @@ struct graph {
     uint32_t most_links; /* largest number of links of a switch */
 };
 
-/* False: failed, and `why` receives a message with the number of the line. */
+/* On failure returns false and stores in `why` a message with the line number. */
 bool graph_read(struct graph *g, FILE *in, char *why, size_t size);
 void graph_free(struct graph *g);
 

@@ -1,7 +1,7 @@
-/* lanes.c: messages as worms. A message holds one of machine.lanes lanes of every cable on its route, from
- * its first packet until its last packet has left the cable's far end; a message that finds all lanes held
- * waits. A lane has buffers of its own, and lanes take turns on the cable. This is wormhole routing with
- * virtual channels [Coll01 4.1]; in InfiniBand, packets of any message pass one that waits.
+/* lanes.c: wormhole routing with virtual channels (lanes) [Coll01 4.1]. A message holds one of machine.lanes
+ * lanes of every cable on its route, from its first packet until its last packet has left the cable's far end.
+ * A message waits while all lanes of a cable are held. Each lane has its own buffers, and the lanes share the
+ * cable's rate. In InfiniBand, unlike here, packets of any message may pass a packet that waits.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>

@@ -54,11 +54,11 @@ bool loss_drops_packet(struct network *n, uint32_t index)
     return true;
 }
 
-/* The adapter repeats everything not yet accepted, after the messages that wait. */
+/* Repeats all packets from the lost one on, after the messages that wait in the adapter's queue. */
 static void loss_repeat_from_gap(struct network *n, uint32_t message)
 {
     struct message *m = &n->messages[message];
-    const bool waits = m->unsent > 0; /* still in the adapter's queue */
+    const bool waits = m->unsent > 0; /* the message is still in the adapter's queue */
     m->epoch++;
     m->broken = m->requested = false;
     m->unsent = m->missing;

@@ -60,7 +60,7 @@ extern const struct machine machine_simple; /* for tests: 1 byte per nanosecond,
 extern const struct machine machine_preset; /* machine.c names the sources of its numbers */
 
 /* Sets a machine of published values by its name: ib100 is the preset, liu2004 the nodes of [Liu04 6, 7].
- * False: unknown name. */
+ * Returns false if the name is unknown. */
 /* Additional time of a multicast packet compared with a message. */
 static inline double machine_multicast_ns(const struct machine *m, double bytes)
 {
@@ -68,10 +68,10 @@ static inline double machine_multicast_ns(const struct machine *m, double bytes)
 }
 
 bool machine_set_preset(struct machine *m, const char *name);
-/* Reads settings and replaces the present ones. False: failed, and `why` receives a message with the
- * number of the line. */
+/* Reads settings, which replace the present ones. On failure returns false and stores in `why` a message with
+ * the line number. */
 bool machine_read(struct machine *m, FILE *in, char *why, size_t size);
-/* False: the name is unknown or the value out of range. */
+/* Returns false if the name is unknown or the value is out of range. */
 bool machine_set(struct machine *m, const char *name, const char *value);
 bool machine_set_pair(struct machine *m, const char *text); /* "name=value" */
 void machine_print(const struct machine *m, FILE *out);

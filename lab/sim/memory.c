@@ -1,4 +1,4 @@
-/* memory.c: see memory.h.
+/* memory.c: computes the memory that a process registers for messages and the adapter's queues.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "memory.h"

@@ -9,12 +9,12 @@
 #include <stdint.h>
 
 enum memory_scheme {
-    MEMORY_STATIC,    /* every process connects to every other at the start, with receive buffers for each */
+    MEMORY_STATIC,    /* each process connects to all others at the start, with receive buffers for each */
     MEMORY_ON_DEMAND, /* connections only to peers with traffic */
-    MEMORY_RINGS,     /* on demand, with an RDMA ring for some peers */
-    /* on demand, with an RDMA ring for each peer, which [Shipman06 4.2] observes in other libraries */
+    MEMORY_RINGS,     /* as MEMORY_ON_DEMAND, with an RDMA ring for some peers */
+    /* as MEMORY_ON_DEMAND, with an RDMA ring for each peer, as in the libraries of [Shipman06 4.2] */
     MEMORY_RINGS_ALL,
-    /* on demand, with receive queues that all connections share, and two queue pairs for each peer */
+    /* as MEMORY_ON_DEMAND, with receive queues that all connections share and two queue pairs per peer */
     MEMORY_SHARED,
     MEMORY_SCHEMES
 };

@@ -19,7 +19,7 @@ enum { EVENT_HANDLED = EVENT_OTHER, EVENT_ROOT, EVENT_TIMER, EVENT_DELIVERED };
  * an acknowledgement. */
 #define TAG_ASK   UINT32_C(0x80000000)
 #define TAG_ACK   UINT32_C(0x40000000)
-#define TAG_EMPTY UINT32_C(0x20000000) /* no data: the packet only requests an acknowledgement */
+#define TAG_EMPTY UINT32_C(0x20000000) /* the packet carries no data and only requests an acknowledgement */
 #define TAG_VALUE UINT32_C(0x1fffffff)
 
 struct member {
@@ -55,7 +55,7 @@ struct mcast_rules multicast_rules(uint32_t window, uint32_t aggregate, double t
     return mcast_rules_derive(window, aggregate, aggregate > 1, (uint64_t)(timeout_us * 1000));
 }
 
-static uint64_t group_now(const struct group *g)
+static uint64_t group_get_time_ns(const struct group *g)
 {
     return (uint64_t)(g->net.now / SIM_NS);
 }
@@ -134,7 +134,7 @@ static void multicast_continue_root(struct group *g)
     if (g->root_waits || g->posted == g->order->packets)
         return;
     if (mcast_sender_free_slots(&root->sender) == 0) {
-        mcast_sender_window_full(&root->sender, group_now(g));
+        mcast_sender_window_full(&root->sender, group_get_time_ns(g));
         node_set_timer(g, 0);
         return;
     }
@@ -148,7 +148,7 @@ static void root_send_packet(struct group *g)
 {
     bool ask;
     g->root_waits = false;
-    uint32_t seq = mcast_sender_add_packet(&g->members[0].sender, group_now(g), &ask);
+    uint32_t seq = mcast_sender_add_packet(&g->members[0].sender, group_get_time_ns(g), &ask);
     network_multicast(&g->net, 0, g->order->bytes, seq | (ask ? TAG_ASK : 0));
     g->posted++;
     node_set_timer(g, 0);
@@ -166,7 +166,7 @@ static uint32_t relay_count_free_slots(const struct group *g, uint32_t node)
 static void multicast_acknowledge(struct group *g, uint32_t node)
 {
     struct member *m = &g->members[node];
-    if (!mcast_stream_ack_is_due(&m->stream, group_now(g))) {
+    if (!mcast_stream_ack_is_due(&m->stream, group_get_time_ns(g))) {
         node_set_timer(g, node);
         return;
     }
@@ -195,12 +195,12 @@ static void node_handle_packet(struct group *g, uint32_t node, uint32_t tag)
                               .ask = tag & TAG_ASK,
                               .room = g->order->rules.ring,
                               .relay = relay_count_free_slots(g, node),
-                              .now = group_now(g)};
+                              .now = group_get_time_ns(g)};
     mcast_stream_classify_packet(&m->stream, &g->order->rules, m->index, &a);
     while (mcast_stream_has_packet(&m->stream))
         mcast_stream_packet_taken(&m->stream);
     while (m->sender.children && m->sender.next != m->stream.next)
-        mcast_sender_add_packet(&m->sender, group_now(g), &ask);
+        mcast_sender_add_packet(&m->sender, group_get_time_ns(g), &ask);
     if (m->taken != m->stream.taken && m->stream.taken == g->order->packets) {
         g->unfinished--;
         g->last = g->net.now;
@@ -216,10 +216,10 @@ static void node_handle_ack(struct group *g, const struct item *ack)
     struct member *m = &g->members[ack->node];
     uint32_t child = g->members[ack->from].index;
     bool full = m->sender.children && ack->node && relay_count_free_slots(g, ack->node) == 0;
-    mcast_sender_apply_ack(&m->sender, child, &ack->ack, group_now(g));
+    mcast_sender_apply_ack(&m->sender, child, &ack->ack, group_get_time_ns(g));
     if (ack->ack.early)
         node_repeat_packets(g, ack->node, out,
-                            mcast_sender_list_resends(&m->sender, child, group_now(g), out, AGAIN));
+                            mcast_sender_list_resends(&m->sender, child, group_get_time_ns(g), out, AGAIN));
     if (full &&
         relay_count_free_slots(g, ack->node)) { /* the last acknowledgement to the root reported no room */
         mcast_stream_buffers_freed(&m->stream);
@@ -251,8 +251,8 @@ static void on_timer(struct group *g, uint32_t node)
         return; /* an outdated event: the timer was set to a later time */
     m->timer_at = 0;
     if (m->sender.children)
-        node_repeat_packets(g, node, out, mcast_sender_timeout(&m->sender, group_now(g), out, AGAIN));
-    if (node && mcast_stream_ack_is_due(&m->stream, group_now(g)))
+        node_repeat_packets(g, node, out, mcast_sender_timeout(&m->sender, group_get_time_ns(g), out, AGAIN));
+    if (node && mcast_stream_ack_is_due(&m->stream, group_get_time_ns(g)))
         multicast_acknowledge(g, node);
     node_set_timer(g, node);
 }

@@ -1,5 +1,6 @@
-/* multicast_model.c: see multicast_model.h. Processors limit the throughput: an acknowledgement is a few
- * bytes on a link but takes processor time at both ends; only an old bus can be slower.
+/* multicast_model.c: closed forms of a broadcast's latency and throughput. Processors limit the throughput:
+ * an acknowledgement is a few bytes on a link but takes processor time at both ends. Only an old bus can be
+ * slower than the processors.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "multicast_model.h"
@@ -23,7 +24,7 @@ static double model_nodes_of_levels(const struct machine *m, uint32_t levels)
     return reach;
 }
 
-static double multicast_model_larger(double a, double b)
+static double multicast_model_max(double a, double b)
 {
     return a > b ? a : b;
 }
@@ -33,7 +34,7 @@ static double model_network_us(const struct machine *m, uint32_t levels, double 
     const double switches = 2 * levels - 1, busses = m->bus_rate > 0 ? 2 : 0,
                  slowest = m->bus_rate > 0 && m->bus_rate < m->link_rate ? m->bus_rate : m->link_rate;
     return (m->doorbell_ns + busses * m->bus_ns + (switches + 1) * m->link_ns + switches * m->switch_ns +
-            multicast_model_larger(m->message_ns, (bytes + m->header_bytes) / slowest)) /
+            multicast_model_max(m->message_ns, (bytes + m->header_bytes) / slowest)) /
            1000;
 }
 
@@ -71,7 +72,7 @@ static double model_subtree_us(const struct tree *t, uint32_t node, uint32_t dis
         const double there =
             model_processors_us(t->m, t->bytes) +
             model_network_us(t->m, model_levels_between(t->m, t->levels, node, child), t->bytes);
-        slowest = multicast_model_larger(slowest, sent + there + model_subtree_us(t, child, distance / 2));
+        slowest = multicast_model_max(slowest, sent + there + model_subtree_us(t, child, distance / 2));
         sent += (t->m->send_ns + t->bytes / t->m->copy_rate) / 1000;
     }
     return slowest;
@@ -116,8 +117,8 @@ double model_period_us(const struct machine *m, const struct model_load *l)
                  acks = (l->collectors - 1.0) / l->aggregate + leaves;
     const double root = m->send_ns + l->bytes / m->copy_rate + acks * m->ack_ns;
     const double coroot = l->collectors > 1 ? model_leaf_ns(m, l) + leaves * m->ack_ns : 0;
-    return multicast_model_larger(multicast_model_larger(root, acks * model_bus_gap_ns(m)),
-                                  multicast_model_larger(coroot, model_leaf_ns(m, l))) /
+    return multicast_model_max(multicast_model_max(root, acks * model_bus_gap_ns(m)),
+                               multicast_model_max(coroot, model_leaf_ns(m, l))) /
            1000;
 }
 
@@ -131,7 +132,7 @@ double model_paper_period_us(const struct machine *m, const struct model_load *l
     const double relays =
         l->collectors > 1 ? m->receive_ns + l->bytes / m->copy_rate + (rounds - 1) * m->send_ns : 0;
     const double coroot = relays + leaves * m->ack_ns;
-    return multicast_model_larger(multicast_model_larger(root, leaves * model_bus_gap_ns(m)),
-                                  multicast_model_larger(coroot, model_leaf_ns(m, l))) /
+    return multicast_model_max(multicast_model_max(root, leaves * model_bus_gap_ns(m)),
+                               multicast_model_max(coroot, model_leaf_ns(m, l))) /
            1000;
 }

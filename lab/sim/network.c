@@ -17,7 +17,7 @@ void *network_alloc_array(size_t count, size_t size)
     return aligned_alloc(LINE_BYTES, (count * size + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES);
 }
 
-/* Makes room for one more element of an array; false: memory ran out. */
+/* Makes room for one more element of an array. Returns false if memory runs out. */
 bool network_grow(struct network *n, void **array, uint32_t count, size_t size)
 {
     if (count && (count & (count - 1)))
@@ -364,7 +364,7 @@ uint32_t network_send_on(struct network *n, uint32_t rail, uint32_t from, uint32
     return index;
 }
 
-static void message_arrived(struct network *n, uint32_t index)
+static void network_finish_message(struct network *n, uint32_t index)
 {
     n->arrived(n->ctx, index);
     loss_message_done(n, index);
@@ -461,7 +461,7 @@ static void network_handle_arrival(struct network *n, uint32_t index)
         lanes_release(n, lane);
     n->messages[message].missing -= bytes;
     if (n->messages[message].missing == 0)
-        message_arrived(n, message);
+        network_finish_message(n, message);
 }
 
 static void network_prefetch_link(const struct network *n, uint32_t link)
@@ -529,7 +529,7 @@ void network_run(struct network *n)
             network_link_update(n, e.what);
             break;
         case EVENT_LOCAL:
-            message_arrived(n, e.what);
+            network_finish_message(n, e.what);
             break;
         case EVENT_DOORBELL:
             network_message_queue(n, e.what);

@@ -1,5 +1,5 @@
-/* pairs.h: tables keyed by two ranks: number of messages from one to the other, and which of message and
- * receive was first. Only pairs with traffic use memory.
+/* pairs.h: a table keyed by two ranks. It counts the messages from one rank to the other, and matches each
+ * message with its receive. Only pairs with traffic use memory.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_SIM_PAIRS_H

@@ -1,4 +1,4 @@
-/* stream.c: see stream.h.
+/* stream.c: simulates a stream of large messages between two nodes, striped over rails.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "stream.h"

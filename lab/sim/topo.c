@@ -1,4 +1,4 @@
-/* topo.c: see topo.h.
+/* topo.c: passes each question about the topology to the fat tree (tree.h) or to the file's graph (graph.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topo.h"

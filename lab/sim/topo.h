@@ -19,7 +19,8 @@ struct topo {
     uint32_t paths;       /* 2^LMC: number of routes from which a sender can choose */
 };
 
-/* False: there is no tree of such switches for this number of nodes, or the file has fewer nodes. */
+/* Returns false if switches of this radix cannot form a tree for this number of nodes, or if the file has
+ * fewer nodes. */
 bool topo_make(struct topo *t, const struct graph *graph, uint32_t nodes, uint32_t radix, uint32_t lmc);
 struct tree_place topo_link_end(const struct topo *t, uint32_t link);
 uint32_t topo_next_link(const struct topo *t, struct tree_place at, uint32_t destination, uint32_t path);

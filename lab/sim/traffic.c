@@ -1,6 +1,6 @@
-/* traffic.c: see traffic.h. There are three kinds of events: a process has a message to send, an adapter's
- * processor has completed a command or a frame, and the network has delivered something. The policies decide;
- * this file moves data and counts.
+/* traffic.c: simulates processes that send messages at random times over several rails. There are three kinds
+ * of events: a process has a message to send, an adapter's processor has completed a command or a frame, and
+ * the network has delivered data or a frame. The policies of lab/mechanisms/rails select the rails.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "traffic.h"
@@ -307,7 +307,7 @@ static void process_count_message(struct traffic *t, const struct process *q)
         t->bytes_made += (double)q->bytes;
 }
 
-/* ---- what happens ---- */
+/* ---- handlers of events ---- */
 
 static void nic_execute_job(struct traffic *t, uint32_t j)
 {

@@ -27,7 +27,8 @@ struct tree_place {
     uint32_t group, way;
 };
 
-/* The smallest tree for this number of nodes; false: radix is odd or the tree would be too high. */
+/* Makes the smallest tree for this number of nodes. Returns false if the radix is odd or the tree would have
+ * too many levels. */
 bool tree_make(struct tree *t, uint32_t nodes, uint32_t radix);
 uint32_t tree_switches(const struct tree *t);
 

@@ -51,7 +51,7 @@ static double probe_run_ns(struct probe *p)
     return ns;
 }
 
-static double validate_message_ns(uint32_t nodes, uint32_t to, bool multicast)
+static double validate_measure_message_ns(uint32_t nodes, uint32_t to, bool multicast)
 {
     struct probe p;
     if (!validate_begin(&p, &machine_simple, nodes))
@@ -64,7 +64,7 @@ static double validate_message_ns(uint32_t nodes, uint32_t to, bool multicast)
 }
 
 /* Measures the rate in bytes per nanosecond at a receiver to whose link many nodes send. */
-static double validate_incast(uint32_t senders, uint32_t nodes)
+static double validate_measure_incast_rate(uint32_t senders, uint32_t nodes)
 {
     struct probe p;
     if (!validate_begin(&p, &machine_simple, nodes))
@@ -77,7 +77,7 @@ static double validate_incast(uint32_t senders, uint32_t nodes)
 
 /* Measures the bandwidth into each node if both directions are used over buses that carry one direction at
  * a time. */
-static double validate_both_directions(void)
+static double validate_measure_bus_bandwidth(void)
 {
     struct machine m = machine_simple;
     struct probe p;
@@ -102,7 +102,7 @@ static void probe_schedule_next(struct probe *p)
 }
 
 /* A message's tag is its send time in units of 16 ps, modulo 32 bits: only the difference is used. */
-static void on_poisson(void *ctx, const struct event *e)
+static void probe_send_poisson_message(void *ctx, const struct event *e)
 {
     struct probe *p = ctx;
     (void)e;
@@ -111,7 +111,7 @@ static void on_poisson(void *ctx, const struct event *e)
     probe_schedule_next(p);
 }
 
-static void on_waited(void *ctx, uint32_t message)
+static void probe_add_wait(void *ctx, uint32_t message)
 {
     struct probe *p = ctx;
     uint32_t took = (uint32_t)(p->net.now >> 4) - p->net.messages[message].tag;
@@ -119,13 +119,13 @@ static void on_waited(void *ctx, uint32_t message)
 }
 
 /* The mean wait in units of a message's own time. */
-static double validate_queue_wait(double load)
+static double validate_measure_queue_wait(double load)
 {
     struct probe p;
     if (!validate_begin(&p, &machine_simple, 2))
         return NAN;
-    p.net.arrived = on_waited;
-    p.net.other = on_poisson;
+    p.net.arrived = probe_add_wait;
+    p.net.other = probe_send_poisson_message;
     p.bytes = 1000;
     p.alone = 1120;
     p.rate = load / p.bytes;
@@ -140,8 +140,8 @@ static double validate_queue_wait(double load)
 
 /* Time of an allreduce or all-to-all on a machine whose times are multiplied by `slower`, with ranks on the
  * nodes `place`. */
-static double validate_job_us(enum coll_kind kind, const char *name, int ranks, double slower,
-                              const uint32_t *place)
+static double validate_measure_job_us(enum coll_kind kind, const char *name, int ranks, double slower,
+                                      const uint32_t *place)
 {
     struct machine m = machine_preset;
     struct job_report r = {.failed = ""};
@@ -165,66 +165,71 @@ static double validate_job_us(enum coll_kind kind, const char *name, int ranks, 
 }
 
 /* Places ranks on other nodes of the same switch: rotated or in reverse order. */
-static void validate_rotate(uint32_t *place, uint32_t ranks, uint32_t leaf, uint32_t by)
+static void validate_rotate_placement(uint32_t *place, uint32_t ranks, uint32_t leaf, uint32_t by)
 {
     for (uint32_t r = 0; r < ranks; r++)
         place[r] = r / leaf * leaf + (r % leaf + by) % leaf;
 }
 
-static struct validate_row *validate_add(struct validate_row *r, const char *against, const char *what,
-                                         const char *unit, double expected, double found, double bound)
+static struct validate_row *validate_add_row(struct validate_row *r, const char *against, const char *what,
+                                             const char *unit, double expected, double found, double bound)
 {
     *r = (struct validate_row){against, what, unit, expected, found, bound};
     return r + 1;
 }
 
-static struct validate_row *validate_against_closed_forms(struct validate_row *r)
+static struct validate_row *validate_add_closed_forms(struct validate_row *r)
 {
     static const char *const form = "closed form";
-    r = validate_add(r, form, "500 bytes through one switch", "ns", 620, validate_message_ns(8, 1, false), 0);
-    r = validate_add(r, form, "500 bytes through three switches", "ns", 840,
-                     validate_message_ns(32, 31, false), 0);
-    r = validate_add(r, form, "a multicast to 128 nodes takes one message", "ns",
-                     validate_message_ns(128, 127, false), validate_message_ns(128, 0, true), 0);
-    r = validate_add(r, form, "one link saturates at its rate", "GB/s", 1, validate_incast(1, 8), 0.001);
-    r = validate_add(r, form, "seven senders share the receiver's link", "GB/s", 1, validate_incast(7, 128),
-                     0.01);
-    r = validate_add(r, form, "a bus for both directions gives each half", "GB/s", 0.5,
-                     validate_both_directions(), 0.01);
-    r = validate_add(r, form, "M/D/1 queue, load 0.3: mean wait / service", "", 0.3 / 1.4,
-                     validate_queue_wait(0.3), 0.04);
-    r = validate_add(r, form, "M/D/1 queue, load 0.55", "", 0.55 / 0.9, validate_queue_wait(0.55), 0.04);
-    return validate_add(r, form, "M/D/1 queue, load 0.8", "", 0.8 / 0.4, validate_queue_wait(0.8), 0.04);
+    r = validate_add_row(r, form, "500 bytes through one switch", "ns", 620,
+                         validate_measure_message_ns(8, 1, false), 0);
+    r = validate_add_row(r, form, "500 bytes through three switches", "ns", 840,
+                         validate_measure_message_ns(32, 31, false), 0);
+    r = validate_add_row(r, form, "a multicast to 128 nodes takes one message", "ns",
+                         validate_measure_message_ns(128, 127, false),
+                         validate_measure_message_ns(128, 0, true), 0);
+    r = validate_add_row(r, form, "one link saturates at its rate", "GB/s", 1,
+                         validate_measure_incast_rate(1, 8), 0.001);
+    r = validate_add_row(r, form, "seven senders share the receiver's link", "GB/s", 1,
+                         validate_measure_incast_rate(7, 128), 0.01);
+    r = validate_add_row(r, form, "a bus for both directions gives each half", "GB/s", 0.5,
+                         validate_measure_bus_bandwidth(), 0.01);
+    r = validate_add_row(r, form, "M/D/1 queue, load 0.3: mean wait / service", "", 0.3 / 1.4,
+                         validate_measure_queue_wait(0.3), 0.04);
+    r = validate_add_row(r, form, "M/D/1 queue, load 0.55", "", 0.55 / 0.9, validate_measure_queue_wait(0.55),
+                         0.04);
+    return validate_add_row(r, form, "M/D/1 queue, load 0.8", "", 0.8 / 0.4, validate_measure_queue_wait(0.8),
+                            0.04);
 }
 
-static struct validate_row *validate_against_itself(struct validate_row *r)
+static struct validate_row *validate_add_self_checks(struct validate_row *r)
 {
     static const char *const self = "itself";
     static uint32_t place[324];
-    double one = validate_job_us(COLL_ALLTOALL, "pairwise", 36, 1, NULL);
-    validate_rotate(place, 36, 36, 7);
-    r = validate_add(r, self, "alltoall on one switch, ranks on other nodes", "us", one,
-                     validate_job_us(COLL_ALLTOALL, "pairwise", 36, 1, place), 0.001);
-    double many = validate_job_us(COLL_ALLREDUCE, "recursive_doubling", 324, 1, NULL);
-    validate_rotate(place, 324, 18, 5);
-    r = validate_add(r, self, "allreduce of 324 nodes, turned within each leaf", "us", many,
-                     validate_job_us(COLL_ALLREDUCE, "recursive_doubling", 324, 1, place), 0.1);
-    double fine = validate_job_us(COLL_ALLREDUCE, "rabenseifner", 64, 1, NULL);
-    return validate_add(r, self, "every time twice as long: half the time step", "us", 2 * fine,
-                        validate_job_us(COLL_ALLREDUCE, "rabenseifner", 64, 2, NULL), 1e-5);
+    double one = validate_measure_job_us(COLL_ALLTOALL, "pairwise", 36, 1, NULL);
+    validate_rotate_placement(place, 36, 36, 7);
+    r = validate_add_row(r, self, "alltoall on one switch, ranks on other nodes", "us", one,
+                         validate_measure_job_us(COLL_ALLTOALL, "pairwise", 36, 1, place), 0.001);
+    double many = validate_measure_job_us(COLL_ALLREDUCE, "recursive_doubling", 324, 1, NULL);
+    validate_rotate_placement(place, 324, 18, 5);
+    r = validate_add_row(r, self, "allreduce of 324 nodes, turned within each leaf", "us", many,
+                         validate_measure_job_us(COLL_ALLREDUCE, "recursive_doubling", 324, 1, place), 0.1);
+    double fine = validate_measure_job_us(COLL_ALLREDUCE, "rabenseifner", 64, 1, NULL);
+    return validate_add_row(r, self, "every time twice as long: half the time step", "us", 2 * fine,
+                            validate_measure_job_us(COLL_ALLREDUCE, "rabenseifner", 64, 2, NULL), 1e-5);
 }
 
 int validate_all(struct validate_row rows[VALIDATE_ROWS])
 {
-    return (int)(validate_against_itself(validate_against_closed_forms(rows)) - rows);
+    return (int)(validate_add_self_checks(validate_add_closed_forms(rows)) - rows);
 }
 
-double validate_error(const struct validate_row *r)
+double validate_relative_error(const struct validate_row *r)
 {
     return r->found / r->expected - 1;
 }
 
 bool validate_row_is_within_bound(const struct validate_row *r)
 {
-    return fabs(validate_error(r)) <= (r->bound > 0 ? r->bound : 1e-9);
+    return fabs(validate_relative_error(r)) <= (r->bound > 0 ? r->bound : 1e-9);
 }

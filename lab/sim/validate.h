@@ -1,5 +1,5 @@
-/* validate.h: checks of the simulator against closed forms and against itself: each check is a row with the
- * expected value, the result and the permitted difference.
+/* validate.h: checks of the simulator against closed forms, and of runs that must give equal results. Each
+ * check is a row with the expected value, the result and the permitted difference.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_SIM_VALIDATE_H
@@ -16,8 +16,8 @@ struct validate_row {
 
 enum { VALIDATE_ROWS = 16 };
 
-int validate_all(struct validate_row rows[VALIDATE_ROWS]); /* returns the number of rows */
-double validate_error(const struct validate_row *r);       /* relative error */
+int validate_all(struct validate_row rows[VALIDATE_ROWS]);    /* returns the number of rows */
+double validate_relative_error(const struct validate_row *r); /* relative error */
 bool validate_row_is_within_bound(const struct validate_row *r);
 
 #endif

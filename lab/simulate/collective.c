@@ -208,12 +208,12 @@ static int collective_parse(struct sim_options *o, int argc, char **argv)
 
 /* The barrier that switches count: no algorithm of the library, because it needs adapters and switches
  * with such a feature. */
-static const struct coll_algorithm in_switches = {.name = "switch", .kind = COLL_BARRIER};
+static const struct coll_algorithm switch_barrier = {.name = "switch", .kind = COLL_BARRIER};
 
 static bool options_include_switch_barrier(const struct sim_options *o)
 {
     return o->kind == COLL_BARRIER && o->per_node == 1 &&
-           (!o->algorithm || strcmp(o->algorithm, in_switches.name) == 0);
+           (!o->algorithm || strcmp(o->algorithm, switch_barrier.name) == 0);
 }
 
 /* "nway:n=3": the algorithm and its parameters. NULL: unknown name. */
@@ -317,7 +317,7 @@ static int count_sizes(const struct sim_options *o)
 }
 
 /* Sum of the weights of all simulations: the number of events grows with the number of nodes. */
-static double sum_work(const struct sim_options *o)
+static double sum_simulation_work(const struct sim_options *o)
 {
     int parameter[COLL_PARAMETERS] = {0};
     const struct coll_algorithm *only = o->algorithm ? parse_algorithm(o, parameter) : NULL;
@@ -374,7 +374,7 @@ static int collective_simulate(const struct sim_options *o, size_t nodes, size_t
                         (double)done->events * 1e-6);
     }
     if (options_include_switch_barrier(o) && count < RESULTS_MAX) {
-        results[count].algorithm = &in_switches;
+        results[count].algorithm = &switch_barrier;
         barrier_simulate_switches(&o->machine, (uint32_t)nodes, &results[count].report);
         done->events += results[count++].report.events;
     }
@@ -386,7 +386,7 @@ static int collective_run(const struct sim_options *o)
 {
     struct sim_result results[RESULTS_MAX];
     struct json j = {.out = stdout};
-    struct sim_progress done = {.all = sum_work(o)};
+    struct sim_progress done = {.all = sum_simulation_work(o)};
     const char *kind = get_library_table()->coll_kind_name((int)o->kind);
     progress_start(&done.progress, "sim");
     if (o->json) {

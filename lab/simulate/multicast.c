@@ -133,8 +133,8 @@ static int multicast_parse(struct options *o, int argc, char **argv)
     return 0;
 }
 
-static struct multicast_report multicast_broadcast(const struct options *o, size_t bytes, size_t collectors,
-                                                   size_t packets)
+static struct multicast_report multicast_simulate_broadcasts(const struct options *o, size_t bytes,
+                                                             size_t collectors, size_t packets)
 {
     struct multicast_report r;
     struct multicast_order order = {
@@ -148,7 +148,7 @@ static struct multicast_report multicast_broadcast(const struct options *o, size
     return r;
 }
 
-static double multicast_estimate_messages(const struct options *o, size_t bytes)
+static double multicast_simulate_messages(const struct options *o, size_t bytes)
 {
     struct job_report r = {.failed = "no such algorithm"};
     struct job_order order = {.machine = &o->machine,
@@ -162,13 +162,13 @@ static double multicast_estimate_messages(const struct options *o, size_t bytes)
     return r.failed ? 0 : r.us;
 }
 
-static void multicast_add(struct chart *c, int line, double value)
+static void chart_add_value(struct chart *c, int line, double value)
 {
     if (line >= 0)
         c->y[line][c->points] = value;
 }
 
-static const char *multicast_latency(const struct options *o, struct study *s)
+static const char *multicast_make_latency_chart(const struct options *o, struct study *s)
 {
     struct chart *c = &s->latency;
     *c = (struct chart){.id = "7.9",
@@ -182,24 +182,24 @@ static const char *multicast_latency(const struct options *o, struct study *s)
               model_messages = chart_line(c, "messages, model"),
               model_multicast = chart_line(c, "multicast, model");
     for (int i = 0; i < o->nsizes; i++) {
-        const double tree = multicast_estimate_messages(o, o->sizes[i]);
-        struct multicast_report r = multicast_broadcast(o, o->sizes[i], 1, 1);
+        const double tree = multicast_simulate_messages(o, o->sizes[i]);
+        struct multicast_report r = multicast_simulate_broadcasts(o, o->sizes[i], 1, 1);
         if (r.failed || tree == 0)
             return r.failed ? r.failed : "no broadcast by messages";
         s->most = tree / r.us > s->most ? tree / r.us : s->most;
         c->x[c->points] = (double)o->sizes[i];
-        multicast_add(c, messages, tree);
-        multicast_add(c, multicast, r.us);
-        multicast_add(c, model_messages,
-                      model_messages_us(&o->machine, (uint32_t)o->nodes, (double)o->sizes[i]));
-        multicast_add(c, model_multicast,
-                      model_multicast_us(&o->machine, (uint32_t)o->nodes, (double)o->sizes[i]));
+        chart_add_value(c, messages, tree);
+        chart_add_value(c, multicast, r.us);
+        chart_add_value(c, model_messages,
+                        model_messages_us(&o->machine, (uint32_t)o->nodes, (double)o->sizes[i]));
+        chart_add_value(c, model_multicast,
+                        model_multicast_us(&o->machine, (uint32_t)o->nodes, (double)o->sizes[i]));
         c->points++;
     }
     return NULL;
 }
 
-static const char *multicast_throughput(const struct options *o, struct study *s)
+static const char *multicast_make_throughput_chart(const struct options *o, struct study *s)
 {
     struct chart *c = &s->throughput;
     double least = 0, least_paper = 0;
@@ -214,7 +214,7 @@ static const char *multicast_throughput(const struct options *o, struct study *s
     c->lines--; /* "sent again" is a column of the table without a curve */
     for (int i = 0; i < o->ncollectors; i++, c->points++) {
         const size_t bytes = o->sizes[o->nsizes - 1];
-        struct multicast_report r = multicast_broadcast(o, bytes, o->collectors[i], o->packets);
+        struct multicast_report r = multicast_simulate_broadcasts(o, bytes, o->collectors[i], o->packets);
         const struct model_load l = {.nodes = (uint32_t)o->nodes,
                                      .collectors = (uint32_t)o->collectors[i],
                                      .aggregate = (uint32_t)o->aggregate,
@@ -231,10 +231,10 @@ static const char *multicast_throughput(const struct options *o, struct study *s
             s->best_paper = o->collectors[i];
         }
         c->x[c->points] = (double)o->collectors[i];
-        multicast_add(c, simulated, (double)o->packets / r.us * 1000);
-        multicast_add(c, model, 1000 / model_period_us(&o->machine, &l));
-        multicast_add(c, paper, 1000 / in_paper);
-        multicast_add(c, again, (double)r.again);
+        chart_add_value(c, simulated, (double)o->packets / r.us * 1000);
+        chart_add_value(c, model, 1000 / model_period_us(&o->machine, &l));
+        chart_add_value(c, paper, 1000 / in_paper);
+        chart_add_value(c, again, (double)r.again);
     }
     s->inside = s->best != o->collectors[0] && s->best != o->collectors[o->ncollectors - 1];
     return NULL;
@@ -243,7 +243,7 @@ static const char *multicast_throughput(const struct options *o, struct study *s
 /* The root of the paper's design sends log2 k times and collects N / k acknowledgements: k co-roots are
  * better than k / 2 if an acknowledgement takes more than k / N of a send, and better than 2 k if it takes
  * less than 2 k / N. Our root collects k + N / k. */
-static void multicast_statements(const struct options *o, const struct study *s)
+static void multicast_print_statements(const struct options *o, const struct study *s)
 {
     const double nodes = (double)o->nodes, share = o->machine.ack_ns / o->machine.send_ns;
     printf("\nMulticast is up to %.2f times as fast as messages", s->most);
@@ -306,15 +306,15 @@ static void multicast_print_text(const struct options *o, struct study *s)
     s->throughput.lines++;
     chart_table(&s->throughput, stdout);
     s->throughput.lines--;
-    multicast_statements(o, s);
+    multicast_print_statements(o, s);
 }
 
 static int multicast_run(const struct options *o)
 {
     static struct study s;
-    const char *failed = multicast_latency(o, &s);
+    const char *failed = multicast_make_latency_chart(o, &s);
     if (!failed)
-        failed = multicast_throughput(o, &s);
+        failed = multicast_make_throughput_chart(o, &s);
     if (failed) {
         fprintf(stderr, "fishplate-lab sim multicast: %s.\n", failed);
         return 1;

@@ -9,7 +9,8 @@
 #include "lab/sim/machine.h"
 
 /* Parameters of two virtual nodes (sim_fit_here), each with a core of its own in the simulation, and ack_ns:
- * processor time of the library's sender for an acknowledgement. False: failed, and an error was printed. */
+ * processor time of the library's sender for an acknowledgement. On failure prints an error and returns
+ * false. */
 bool sim_multicast_measure(struct machine *m);
 
 #endif

@@ -1,4 +1,4 @@
-/* options.c: see simulate.h.
+/* options.c: reads the options of the commands of `fishplate-lab sim`, and descriptions of machines.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "simulate.h"

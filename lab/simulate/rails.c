@@ -198,7 +198,7 @@ static void json_statements(struct json *j, const struct statement *s, int count
     json_end(j);
 }
 
-static int run_one(struct rails_options *o)
+static int rails_print_single_run(struct rails_options *o)
 {
     struct study *s = &o->study;
     o->key.nodes = s->nodes;
@@ -283,7 +283,7 @@ int command_sim_rails(int argc, char **argv)
         fputs(usage_text, stdout);
         return 0;
     }
-    status = o.one ? run_one(&o) : rails_run(&o);
+    status = o.one ? rails_print_single_run(&o) : rails_run(&o);
     study_free(&o.study);
     return status;
 }

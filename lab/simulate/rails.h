@@ -54,7 +54,8 @@ enum { LINE_BASIC, LINE_LOCAL, LINE_LOCAL_STRIPED, LINE_DYNAMIC, LINE_DYNAMIC_ST
 
 struct study_key study_make_key(const struct study_line *line, int nodes, int rails, double kib, double load);
 
-/* A figure of the papers by its number, "3" to "16" and "8.16" to "8.19"; false: unknown number. */
+/* Makes a figure of the papers by its number, "3" to "16" or "8.16" to "8.19". Returns false if the number is
+ * unknown. */
 bool study_make_figure(struct study *s, const char *id, struct chart *out);
 extern const char *const figure_ids[]; /* all figures in order; the last entry is NULL */
 bool stream_make_figure(const char *id, double length, struct chart *out, uint64_t *events);

@@ -1,6 +1,6 @@
 /* rails_print.c: the statements of [Coll01] about its figures, each compared with the result of this
  * simulator. A statement agrees or does not. The default machine (traffic.h) was chosen among about twenty
- * with the paper's figures known, so an agreement is weaker evidence than a prediction: docs/simulator.md
+ * with the paper's figures known, so an agreement is weaker evidence than a prediction: lab/docs/simulator.md
  * lists the results of other machines.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -10,8 +10,8 @@
 
 #include "rails.h"
 
-/* Reasons why a statement does not agree, as far as runs with other parameters show; docs/simulator.md lists
- * these runs. */
+/* Reasons why a statement does not agree, as far as runs with other parameters show; lab/docs/simulator.md
+ * lists these runs. */
 static const char *const unstated =
     "depends on numbers that the paper does not state. Dynamic's lead over basic with 32 nodes is 12 % where "
     "packets take fixed routes, 40 % where switches choose, 17 % as worms without a cost for turning the "
@@ -20,12 +20,12 @@ static const char *const unstated =
 static const char *const local_is_fast =
     "local was ahead of basic with every machine that was tried (+24 to +67 %: packets or worms, fixed or "
     "adaptive routes, 0 to 256 cycles to turn the bus): a message of basic waits behind others of its node "
-    "while rails are free, one of local does not. What holds the paper's local back was not found.";
+    "while rails are free, one of local does not. The reason why the paper's local is slower was not found.";
 static const char *const crossing =
-    "our trees have as many links up as down; worms that choose their way up meet little more often in a "
-    "larger one.";
+    "our trees have as many links up as down; with adaptive routes, worms block each other little more often "
+    "in a larger tree.";
 static const char *const control =
-    "how long an adapter takes for a control frame matters here: the paper states \"a few hundred cycles\", "
+    "the adapter's time for a control frame decides here: the paper states \"a few hundred cycles\", "
     "we take 300 (--control), one frame after the other. Local's latency with seven rails is below dynamic's "
     "from "
     "400 on.";
@@ -64,7 +64,7 @@ static double rails_latency_at(struct list *l, int line, int nodes, int rails, d
            1000;
 }
 
-static double rails_percent(double a, double b)
+static double rails_percent_difference(double a, double b)
 {
     return 100 * (a / b - 1);
 }
@@ -91,11 +91,14 @@ static void rails_check_sizes(struct list *l)
                     dynamic[1]);
     rails_add_claim(
         l, "5.1, figs 3, 5", "local is similar to basic: better for longer messages, worse for shorter",
-        local[0] < basic[0] && local[1] > basic[1] && rails_is_near(rails_percent(local[1], basic[1]), 0, 15),
-        local_is_fast, "%+.0f %% at 4 KiB, %+.0f %% at 64 KiB", rails_percent(local[0], basic[0]),
-        rails_percent(local[1], basic[1]));
-    double striped = rails_percent(rails_max_accepted(l, LINE_DYNAMIC_STRIPED, n, 4, 64), dynamic[1]),
-           local_striped = rails_percent(rails_max_accepted(l, LINE_LOCAL_STRIPED, n, 4, 64), local[1]);
+        local[0] < basic[0] && local[1] > basic[1] &&
+            rails_is_near(rails_percent_difference(local[1], basic[1]), 0, 15),
+        local_is_fast, "%+.0f %% at 4 KiB, %+.0f %% at 64 KiB", rails_percent_difference(local[0], basic[0]),
+        rails_percent_difference(local[1], basic[1]));
+    double striped =
+               rails_percent_difference(rails_max_accepted(l, LINE_DYNAMIC_STRIPED, n, 4, 64), dynamic[1]),
+           local_striped =
+               rails_percent_difference(rails_max_accepted(l, LINE_LOCAL_STRIPED, n, 4, 64), local[1]);
     rails_add_claim(l, "5.2, fig 5", "stripes have no significant effect on the accepted bandwidth",
                     rails_is_near(striped, 0, 5) && rails_is_near(local_striped, 0, 5), NULL,
                     "dynamic %+.1f %%, local %+.1f %% at 64 KiB", striped, local_striped);
@@ -104,10 +107,10 @@ static void rails_check_sizes(struct list *l)
 static void rails_check_stripes(struct list *l)
 {
     int n = l->study->nodes;
-    double dynamic = -rails_percent(rails_latency_at(l, LINE_DYNAMIC_STRIPED, n, 4, 64, 0.05),
-                                    rails_latency_at(l, LINE_DYNAMIC, n, 4, 64, 0.05));
-    double local = -rails_percent(rails_latency_at(l, LINE_LOCAL_STRIPED, n, 4, 64, 0.05),
-                                  rails_latency_at(l, LINE_LOCAL, n, 4, 64, 0.05));
+    double dynamic = -rails_percent_difference(rails_latency_at(l, LINE_DYNAMIC_STRIPED, n, 4, 64, 0.05),
+                                               rails_latency_at(l, LINE_DYNAMIC, n, 4, 64, 0.05));
+    double local = -rails_percent_difference(rails_latency_at(l, LINE_LOCAL_STRIPED, n, 4, 64, 0.05),
+                                             rails_latency_at(l, LINE_LOCAL, n, 4, 64, 0.05));
     rails_add_claim(l, "5.2, fig 6",
                     "at 64 KiB and a load of 5 % stripes take 65 % off dynamic's latency, 72 % off local's",
                     rails_is_near(dynamic, 65, 7) && rails_is_near(local, 72, 7), NULL, "%.0f %% and %.0f %%",
@@ -128,11 +131,11 @@ static void rails_check_nodes(struct list *l)
     double gain[2], loss[2];
     for (int i = 0; i < 2; i++) {
         int n = i ? 128 : 32;
-        gain[i] = rails_percent(rails_max_accepted(l, LINE_DYNAMIC, n, 4, 32),
-                                rails_max_accepted(l, LINE_BASIC, n, 4, 32));
+        gain[i] = rails_percent_difference(rails_max_accepted(l, LINE_DYNAMIC, n, 4, 32),
+                                           rails_max_accepted(l, LINE_BASIC, n, 4, 32));
         int line = i ? LINE_DYNAMIC : LINE_BASIC;
-        loss[i] =
-            -rails_percent(rails_max_accepted(l, line, 128, 4, 32), rails_max_accepted(l, line, 64, 4, 32));
+        loss[i] = -rails_percent_difference(rails_max_accepted(l, line, 128, 4, 32),
+                                            rails_max_accepted(l, line, 64, 4, 32));
     }
     rails_add_claim(l, "5.3, fig 8", "dynamic accepts 36 % more than basic with 32 nodes",
                     rails_is_near(gain[0], 36, 6), unstated, "%+.0f %%", gain[0]);
@@ -145,12 +148,12 @@ static void rails_check_nodes(struct list *l)
 
 static void rails_check_rails(struct list *l)
 {
-    double basic = -rails_percent(rails_max_accepted(l, LINE_BASIC, 32, 7, 32),
-                                  rails_max_accepted(l, LINE_BASIC, 32, 1, 32));
-    double dynamic = rails_percent(rails_max_accepted(l, LINE_DYNAMIC_STRIPED, 32, 7, 32),
-                                   rails_max_accepted(l, LINE_DYNAMIC_STRIPED, 32, 1, 32));
-    double small = rails_percent(rails_max_accepted(l, LINE_DYNAMIC_STRIPED, 32, 4, 4),
-                                 rails_max_accepted(l, LINE_DYNAMIC_STRIPED, 32, 1, 4));
+    double basic = -rails_percent_difference(rails_max_accepted(l, LINE_BASIC, 32, 7, 32),
+                                             rails_max_accepted(l, LINE_BASIC, 32, 1, 32));
+    double dynamic = rails_percent_difference(rails_max_accepted(l, LINE_DYNAMIC_STRIPED, 32, 7, 32),
+                                              rails_max_accepted(l, LINE_DYNAMIC_STRIPED, 32, 1, 32));
+    double small = rails_percent_difference(rails_max_accepted(l, LINE_DYNAMIC_STRIPED, 32, 4, 4),
+                                            rails_max_accepted(l, LINE_DYNAMIC_STRIPED, 32, 1, 4));
     rails_add_claim(l, "5.4, fig 10", "basic loses 40 % with seven rails", rails_is_near(basic, 40, 6),
                     unstated, "%.0f %%", basic);
     rails_add_claim(
@@ -168,7 +171,8 @@ static void rails_check_rails(struct list *l)
     rails_add_claim(l, "5.4, fig 11", "stripes lower the latency as rails are added, local's most",
                     striped[0] < single[0] && striped[1] < single[1] && striped[0] < striped[1], control,
                     "seven rails against one: local %+.0f %%, dynamic %+.0f %%",
-                    rails_percent(striped[0], single[0]), rails_percent(striped[1], single[1]));
+                    rails_percent_difference(striped[0], single[0]),
+                    rails_percent_difference(striped[1], single[1]));
 }
 
 static double rails_saturation_load(struct list *l, int line, double kib)
@@ -210,14 +214,14 @@ static void rails_check_hybrids(struct list *l)
     rails_add_claim(l, "5.6, fig 13", "hybrid accepts more than dynamic and basic for almost all thresholds",
                     better >= 4, control, "for %d of 5", better);
     rails_add_claim(l, "6", "hybrid accepts up to 7.5 % more than dynamic",
-                    rails_is_near(rails_percent(best, dynamic), 7.5, 4), control, "%+.1f %%, with %d KiB",
-                    rails_percent(best, dynamic), best_at);
+                    rails_is_near(rails_percent_difference(best, dynamic), 7.5, 4), control,
+                    "%+.1f %%, with %d KiB", rails_percent_difference(best, dynamic), best_at);
     rails_add_claim(l, "6", "hybrid accepts up to 36.6 % more than basic",
-                    rails_is_near(rails_percent(best, basic), 36.6, 8), unstated, "%+.0f %%",
-                    rails_percent(best, basic));
+                    rails_is_near(rails_percent_difference(best, basic), 36.6, 8), unstated, "%+.0f %%",
+                    rails_percent_difference(best, basic));
     rails_add_claim(l, "6", "hybrid accepts up to 48.7 % more than local",
-                    rails_is_near(rails_percent(best, local), 48.7, 8), local_is_fast, "%+.0f %%",
-                    rails_percent(best, local));
+                    rails_is_near(rails_percent_difference(best, local), 48.7, 8), local_is_fast, "%+.0f %%",
+                    rails_percent_difference(best, local));
 }
 
 int statements_check(struct study *s, struct statement out[STATEMENTS_MAX])

@@ -28,7 +28,7 @@ static struct stream_order stream_make_order(double second, bool bidirectional, 
                                  .disturbed_rail = -1};
 }
 
-static struct stream_report rails_streams_run(struct stream_order o, enum scheme scheme, uint64_t *events)
+static struct stream_report stream_run_scheme(struct stream_order o, enum scheme scheme, uint64_t *events)
 {
     struct stream_report r;
     if (scheme == FOUR_TO_ONE)
@@ -46,7 +46,7 @@ static double stream_search_fixed_weights(struct stream_order o, double *share, 
     for (double w = 0.50; w < 0.96; w += 0.01) {
         o.weight[0] = w;
         o.weight[1] = 1 - w;
-        double rate = rails_streams_run(o, EVEN, events).rate;
+        double rate = stream_run_scheme(o, EVEN, events).rate;
         if (rate > best) {
             best = rate;
             *share = w;
@@ -56,8 +56,8 @@ static double stream_search_fixed_weights(struct stream_order o, double *share, 
 }
 
 /* Plots latency of one message at a time, or bandwidth of a window of messages, over the message size. */
-static void stream_compare_by_size(struct chart *c, bool bidirectional, bool latency, double length,
-                                   uint64_t *events)
+static void stream_plot_over_size(struct chart *c, bool bidirectional, bool latency, double length,
+                                  uint64_t *events)
 {
     c->x_name = "message";
     c->x_bytes = c->by_factors = true;
@@ -71,7 +71,7 @@ static void stream_compare_by_size(struct chart *c, bool bidirectional, bool lat
         for (int i = 0; i < c->points; i++) {
             struct stream_order o =
                 stream_make_order(0.25, bidirectional, latency ? 1 : 16, (uint64_t)c->x[i], length);
-            struct stream_report r = rails_streams_run(o, (enum scheme)scheme, events);
+            struct stream_report r = stream_run_scheme(o, (enum scheme)scheme, events);
             c->y[line][i] = latency ? r.latency_us : r.rate;
         }
     }
@@ -101,13 +101,13 @@ bool stream_make_figure(const char *id, double length, struct chart *c, uint64_t
     *c = (struct chart){.id = id};
     if (strcmp(id, "8.16") == 0) {
         c->title = "latency over rails of 1 and 0.25 GB/s";
-        stream_compare_by_size(c, false, true, length, events);
+        stream_plot_over_size(c, false, true, length, events);
     } else if (strcmp(id, "8.17") == 0) {
         c->title = "bandwidth over rails of 1 and 0.25 GB/s";
-        stream_compare_by_size(c, false, false, length, events);
+        stream_plot_over_size(c, false, false, length, events);
     } else if (strcmp(id, "8.18") == 0) {
         c->title = "bandwidth in both directions, buses of 1 GB/s for both directions together";
-        stream_compare_by_size(c, true, false, length, events);
+        stream_plot_over_size(c, true, false, length, events);
     } else if (strcmp(id, "8.19") == 0) {
         struct stream_order o = stream_make_disturbed_order(length);
         c->title = "rails of 1 GB/s; half of the second is taken for a while";
@@ -117,7 +117,7 @@ bool stream_make_figure(const char *id, double length, struct chart *c, uint64_t
         c->points = STREAM_SLICES;
         for (int scheme = EVEN; scheme < SCHEMES; scheme += ADAPTIVE) {
             int line = chart_line(c, scheme_names[scheme]);
-            struct stream_report r = rails_streams_run(o, (enum scheme)scheme, events);
+            struct stream_report r = stream_run_scheme(o, (enum scheme)scheme, events);
             for (int i = 0; i < STREAM_SLICES; i++) {
                 c->x[i] = (i + 1) * o.us / STREAM_SLICES / 1000;
                 c->y[line][i] = r.curve[i];
@@ -154,9 +154,9 @@ int stream_check_statements(double length, struct statement *out, int room, uint
     for (int both = 0; both < 2 && n < room; both++) {
         struct stream_order o = stream_make_order(0.25, both, 16, 1 << 20, length);
         double share = 0, best = stream_search_fixed_weights(o, &share, events),
-               even = rails_streams_run(o, EVEN, events).rate,
-               four = rails_streams_run(o, FOUR_TO_ONE, events).rate,
-               adaptive = rails_streams_run(o, ADAPTIVE, events).rate;
+               even = stream_run_scheme(o, EVEN, events).rate,
+               four = stream_run_scheme(o, FOUR_TO_ONE, events).rate,
+               adaptive = stream_run_scheme(o, ADAPTIVE, events).rate;
         struct statement *s = &out[n++];
         s->where = both ? "8.3.3, fig 8.18" : "8.3.3, fig 8.17";
         s->claim = both ? "in both directions on shared buses adaptive significantly outperforms 4:1 (2:1 "
@@ -169,7 +169,7 @@ int stream_check_statements(double length, struct statement *out, int room, uint
     }
     if (n < room) {
         struct stream_order o = stream_make_disturbed_order(length);
-        struct stream_report r = rails_streams_run(o, ADAPTIVE, events);
+        struct stream_report r = stream_run_scheme(o, ADAPTIVE, events);
         struct statement *s = &out[n++];
         double back = stream_recovery_ms(&o, &r);
         s->where = "8.3.3, fig 8.19";

@@ -40,13 +40,13 @@ struct study_key study_make_key(const struct study_line *line, int nodes, int ra
                               .shortest_kib = line->shortest_kib};
 }
 
-static bool rails_study_is_equal(const struct study_key *a, const struct study_key *b)
+static bool study_keys_are_equal(const struct study_key *a, const struct study_key *b)
 {
     return a->policy == b->policy && a->nodes == b->nodes && a->rails == b->rails && a->ratio == b->ratio &&
            a->kib == b->kib && a->load == b->load && a->shortest_kib == b->shortest_kib;
 }
 
-static void rails_study_progress(struct study *s)
+static void study_print_progress(struct study *s)
 {
     if (!s->progress.program)
         progress_start(&s->progress, "sim rails");
@@ -55,7 +55,7 @@ static void rails_study_progress(struct study *s)
                         (double)s->events * 1e-6);
 }
 
-static struct traffic_report rails_study_simulate(struct study *s, struct study_key key)
+static struct traffic_report study_simulate_run(struct study *s, struct study_key key)
 {
     struct machine m = s->machine;
     struct traffic_report r;
@@ -86,7 +86,7 @@ static struct traffic_report rails_study_simulate(struct study *s, struct study_
 struct traffic_report study_report_of_run(struct study *s, struct study_key key)
 {
     for (size_t i = 0; i < s->runs_count; i++)
-        if (rails_study_is_equal(&s->runs[i].key, &key))
+        if (study_keys_are_equal(&s->runs[i].key, &key))
             return s->runs[i].report;
     if (s->runs_count == s->runs_capacity) {
         size_t room = s->runs_capacity ? 2 * s->runs_capacity : 256;
@@ -98,8 +98,8 @@ struct traffic_report study_report_of_run(struct study *s, struct study_key key)
         s->runs = larger;
         s->runs_capacity = room;
     }
-    rails_study_progress(s);
-    struct traffic_report r = rails_study_simulate(s, key);
+    study_print_progress(s);
+    struct traffic_report r = study_simulate_run(s, key);
     if (r.failed) {
         fprintf(stderr, "fishplate-lab sim rails: %d nodes, %d rails: %s.\n", key.nodes, key.rails, r.failed);
         exit(1);
@@ -167,7 +167,7 @@ static void study_plot_over_load(struct study *s, struct chart *c, const struct 
 }
 
 /* Compares thresholds of the hybrid policy with the two policies that it combines. */
-static void rails_study_hybrids(struct study *s, struct chart *c, double ratio, bool latency)
+static void study_plot_hybrids(struct study *s, struct chart *c, double ratio, bool latency)
 {
     const struct study_line lines[] = {{"basic", ALLOC_BASIC, 0, 0},
                                        {"dynamic", ALLOC_DYNAMIC, ratio, 0},
@@ -188,7 +188,7 @@ static double study_latency(struct study *s, struct study_key key)
 enum what { MOST, LATENCY, SATURATION };
 
 /* Plots one value (`what`) for each size, number of nodes or number of rails. */
-static void rails_study_plot(struct study *s, struct chart *c, const int *lines, int count, enum what what,
+static void study_plot_value(struct study *s, struct chart *c, const int *lines, int count, enum what what,
                              double nodes, double rails, double kib)
 {
     c->y_name = what == MOST      ? "maximum accepted load"
@@ -263,14 +263,14 @@ bool study_make_figure(struct study *s, const char *id, struct chart *c)
     case 7:
         c->title = "latency by size at an offered load of 0.15";
         chart_set_sizes_axis(c);
-        rails_study_plot(s, c, all_lines, 5, LATENCY, s->nodes, 4, 0);
+        study_plot_value(s, c, all_lines, 5, LATENCY, s->nodes, 4, 0);
         return true;
     case 8:
         c->title = "scaling of nodes, 4 rails, 32 KiB";
         chart_set_x(c, nodes, 3);
         c->x_name = "nodes";
         c->by_factors = true;
-        rails_study_plot(s, c, three_lines, 3, MOST, 0, 4, 32);
+        study_plot_value(s, c, three_lines, 3, MOST, 0, 4, 32);
         return true;
     case 9:
         c->title = "sizes and rails, 32 nodes";
@@ -280,27 +280,27 @@ bool study_make_figure(struct study *s, const char *id, struct chart *c)
     case 10:
         c->title = "scaling of rails, 32 nodes, 32 KiB";
         chart_set_rails_axis(c);
-        rails_study_plot(s, c, all_lines, 5, MOST, 32, 0, 32);
+        study_plot_value(s, c, all_lines, 5, MOST, 32, 0, 32);
         return true;
     case 11:
         c->title = "latency by rails at an offered load of 0.15, 32 nodes, 32 KiB";
         chart_set_rails_axis(c);
-        rails_study_plot(s, c, all_lines, 5, LATENCY, 32, 0, 32);
+        study_plot_value(s, c, all_lines, 5, LATENCY, 32, 0, 32);
         return true;
     case 12:
         c->title = "saturation point by size, 4 rails";
         chart_set_sizes_axis(c);
-        rails_study_plot(s, c, three_lines, 3, SATURATION, s->nodes, 4, 0);
+        study_plot_value(s, c, three_lines, 3, SATURATION, s->nodes, 4, 0);
         return true;
     case 13:
     case 14:
         c->title = "hybrid without stripes, 32 KiB, 4 rails";
-        rails_study_hybrids(s, c, 0, atoi(id) == 14);
+        study_plot_hybrids(s, c, 0, atoi(id) == 14);
         return true;
     case 15:
     case 16:
         c->title = "hybrid with stripes, 32 KiB, 4 rails";
-        rails_study_hybrids(s, c, 1, atoi(id) == 16);
+        study_plot_hybrids(s, c, 1, atoi(id) == 16);
         return true;
     default:
         return false;

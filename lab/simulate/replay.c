@@ -53,13 +53,13 @@ struct builder {
     char why[200];
 };
 
-static bool replay_refuse(struct builder *b, const char *what, const char *name)
+static bool replay_set_error(struct builder *b, const char *what, const char *name)
 {
     snprintf(b->why, sizeof(b->why), "rank %d, %.60s: %s", b->rank, name, what);
     return false;
 }
 
-static void replay_compute(struct sched *s, double ns)
+static void replay_add_computation(struct sched *s, double ns)
 {
     if (ns >= 1) {
         sched_fence(s);
@@ -70,7 +70,7 @@ static void replay_compute(struct sched *s, double ns)
 }
 
 /* Adds a computation during which started operations continue. */
-static void replay_compute_in_background(struct sched *s, double ns)
+static void replay_add_background_computation(struct sched *s, double ns)
 {
     if (ns < 1)
         return;
@@ -121,17 +121,17 @@ static bool builder_add_point_to_point(struct builder *b, const struct prof_even
 {
     struct sched *s = &b->scheds[b->rank];
     if (e->to == -1 || e->from == -1)
-        return replay_refuse(b, "it does not say to whom or from whom (any source, or outside the job)",
-                             f->name);
+        return replay_set_error(b, "it does not say to whom or from whom (any source, or outside the job)",
+                                f->name);
     if (e->to >= b->job->size || e->from >= b->job->size)
-        return replay_refuse(b, "there is no such rank", f->name);
+        return replay_set_error(b, "there is no such rank", f->name);
     if (e->to >= 0 && e->to != b->rank)
         replay_add_message(s, true, e->to, e->out);
     if (e->from >= 0 && e->from != b->rank) {
         if (!f->nonblocking)
             replay_add_message(s, false, e->from, e->in);
         else if (!builder_defer_receive(b, e->from, e->in))
-            return replay_refuse(b, "out of memory", f->name);
+            return replay_set_error(b, "out of memory", f->name);
     }
     if (!f->nonblocking)
         sched_fence(s);
@@ -201,7 +201,7 @@ static bool builder_find_collectives(struct builder *b, struct collective **all,
         b->rank = e->rank;
         if (c->kind != kind) {
             free(seen);
-            return replay_refuse(
+            return replay_set_error(
                 b,
                 "other ranks called another collective: communicators smaller than the world "
                 "cannot be replayed",
@@ -239,7 +239,7 @@ static bool builder_add_collective(struct builder *b, const struct collective *c
     if (b->job->size == 1)
         return true;
     if (!a)
-        return replay_refuse(b, "no algorithm for it", name);
+        return replay_set_error(b, "no algorithm for it", name);
     for (int i = 0; i < COLL_PARAMETERS; i++)
         shape.parameter[i] = a->parameter[i].preset;
     sched_init(&steps);
@@ -259,7 +259,7 @@ static bool builder_add_collective(struct builder *b, const struct collective *c
     sched_copy(s, loc_make(BUF_SEND, 0), loc_make(BUF_RECV, 0), 1);
     if (!s->failed)
         s->steps[s->count - 1] = (struct step){.kind = STEP_FENCE};
-    return good || replay_refuse(b, "out of memory", name);
+    return good || replay_set_error(b, "out of memory", name);
 }
 
 static bool builder_add_event(struct builder *b, const struct prof_event *e, const struct collective *all,
@@ -282,12 +282,12 @@ static bool builder_add_event(struct builder *b, const struct prof_event *e, con
     if (collective_find_kind(f->name) >= 0)
         return builder_add_collective(b, &all[(*at)++], name);
     if (f->kind == PROF_COLL && e->moved)
-        return replay_refuse(b, "this collective cannot be replayed", name);
+        return replay_set_error(b, "this collective cannot be replayed", name);
     if (strncmp(name, "Start", 5) == 0 || f->kind == PROF_RMA)
-        return replay_refuse(b, "persistent and one-sided operations cannot be replayed", name);
+        return replay_set_error(b, "persistent and one-sided operations cannot be replayed", name);
     if (f->kind == PROF_P2P && e->moved)
         return builder_add_point_to_point(b, e, f);
-    replay_compute_in_background(&b->scheds[b->rank], (double)e->ns); /* the call moves no data */
+    replay_add_background_computation(&b->scheds[b->rank], (double)e->ns); /* the call moves no data */
     return true;
 }
 
@@ -305,25 +305,25 @@ static bool builder_build_rank(struct builder *b, int rank, double scale, const 
         if (e->rank != rank)
             continue;
         if (e->thread != 1)
-            return replay_refuse(b, "several threads cannot be replayed", "a call");
+            return replay_set_error(b, "several threads cannot be replayed", "a call");
         double gap = before && e->start > before->start + before->ns
                          ? (double)(e->start - before->start - before->ns)
                          : 0;
         if (b->later_count || b->tested)
-            replay_compute_in_background(s, gap * scale);
+            replay_add_background_computation(s, gap * scale);
         else
-            replay_compute(s, gap * scale);
+            replay_add_computation(s, gap * scale);
         if (!builder_add_event(b, e, all, &at))
             return false;
         before = e;
     }
     builder_wait_all(b);
-    return !s->failed || replay_refuse(b, "out of memory", "a call");
+    return !s->failed || replay_set_error(b, "out of memory", "a call");
 }
 
 /* Seconds from the end of MPI_Init to the end of the last call before MPI_Finalize, maximum over all
  * ranks. */
-static double recorded_seconds(const struct prof_job *job)
+static double record_duration_seconds(const struct prof_job *job)
 {
     double most = 0;
     for (int r = 0; r < job->size; r++) {
@@ -345,8 +345,8 @@ static double recorded_seconds(const struct prof_job *job)
 }
 
 /* Simulated seconds of the job on a machine; NAN: failed, and an error was printed. */
-static double replay_profile(const struct prof_job *job, const struct machine *m, int per_node, double scale,
-                             uint64_t *messages)
+static double replay_simulate_record(const struct prof_job *job, const struct machine *m, int per_node,
+                                     double scale, uint64_t *messages)
 {
     struct builder b = {.job = job, .scheds = calloc((size_t)job->size, sizeof(*b.scheds))};
     struct collective *all = NULL;
@@ -419,7 +419,7 @@ static int replay_run(const struct options *o, const struct prof_job *job)
 {
     struct json j = {.out = stdout};
     uint64_t messages = 0, ignored;
-    double recorded = recorded_seconds(job), there = NAN, back = NAN;
+    double recorded = record_duration_seconds(job), there = NAN, back = NAN;
     if (job->nevents == 0 || job->dropped) {
         fprintf(stderr,
                 "fishplate-lab sim replay: the record has %s; record with --timeline and a large enough "
@@ -428,8 +428,8 @@ static int replay_run(const struct options *o, const struct prof_job *job)
         return 1;
     }
     if (o->has_from)
-        back = replay_profile(job, &o->from, o->per_node, 1, &ignored);
-    there = replay_profile(job, &o->machine, o->per_node, o->compute, &messages);
+        back = replay_simulate_record(job, &o->from, o->per_node, 1, &ignored);
+    there = replay_simulate_record(job, &o->machine, o->per_node, o->compute, &messages);
     if (isnan(there) || (o->has_from && isnan(back)))
         return 1;
     if (o->json) {

@@ -9,7 +9,8 @@
 
 #include "coll/sched/algorithm.h"
 
-int command_sim(int argc, char **argv); /* `fishplate-lab sim` itself; below: its sub-commands */
+/* `fishplate-lab sim` and its sub-commands. */
+int command_sim(int argc, char **argv);
 int command_sim_rails(int argc, char **argv);
 int command_sim_flow(int argc, char **argv);
 int command_sim_memory(int argc, char **argv);
@@ -40,10 +41,11 @@ int sim_report_misuse(const char *command, const char *what, const char *about);
 bool sim_parse_list(const char *text, size_t *list, int *count);
 
 /* Argument of --machine: the name of a preset, or a file with lines "link_rate 25" or with the JSON of
- * `fishplate-lab logp`. False: failed, and an error was printed. */
+ * `fishplate-lab logp`. On failure prints an error and returns false. */
 bool sim_read_machine(struct machine *m, const char *what);
 
-/* Measures the parameters of two virtual nodes of this machine. False: failed, and an error was printed. */
+/* Measures the parameters of two virtual nodes of this machine. On failure prints an error and returns
+ * false. */
 bool sim_fit_here(struct machine *m);
 
 /* The algorithm that the library's rules select between nodes, unless FISHPLATE_COLL sets another; NULL:

@@ -1,5 +1,5 @@
-/* validate.c: `fishplate-lab sim validate`: difference of the simulator from closed forms, from itself, and
- * from runs that are measured on virtual nodes of this machine.
+/* validate.c: `fishplate-lab sim validate`: compares the simulator with closed forms, with runs that must give
+ * equal results, and with measurements on virtual nodes of this machine.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -50,7 +50,7 @@ struct study {
     char folder[4096]; /* folder of the programs */
 };
 
-/* Runs `fishplate bench` on this number of virtual nodes; NULL: failed, and an error was printed. */
+/* Runs `fishplate bench` on this number of virtual nodes. On failure prints an error and returns NULL. */
 static struct value *validate_measure(const struct study *s, int nodes, const char *tests)
 {
     char command[9000], *text = malloc(OUTPUT_MAX);
@@ -69,7 +69,7 @@ static struct value *validate_measure(const struct study *s, int nodes, const ch
 }
 
 /* The best of a test's figures; NAN: the test is not in the document. */
-static double validate_figure(const struct value *all, const char *test, double bytes)
+static double validate_best_figure(const struct value *all, const char *test, double bytes)
 {
     for (const struct value *v = value_first_element(all, "results"); v; v = v->next)
         if (strcmp(value_text(v, "test"), test) == 0 && value_number(v, "bytes", -1) == bytes)
@@ -84,10 +84,10 @@ static bool validate_fit(struct study *s)
     double latency = INFINITY, longer = INFINITY, rate = 0, gap = INFINITY;
     for (int i = 0; i < FITS; i++) {
         struct value *two = validate_measure(s, 2, "latency bw");
-        latency = fmin(latency, validate_figure(two, "latency", 8) * 1000);
-        longer = fmin(longer, validate_figure(two, "latency", 4096) * 1000);
-        rate = fmax(rate, validate_figure(two, "bw", 65536) / 1000);
-        gap = fmin(gap, 8 / validate_figure(two, "bw", 8) * 1000);
+        latency = fmin(latency, validate_best_figure(two, "latency", 8) * 1000);
+        longer = fmin(longer, validate_best_figure(two, "latency", 4096) * 1000);
+        rate = fmax(rate, validate_best_figure(two, "bw", 65536) / 1000);
+        gap = fmin(gap, 8 / validate_best_figure(two, "bw", 8) * 1000);
         value_free(two);
     }
     if (!(latency > 0 && isfinite(latency) && isfinite(longer) && rate > 0 && isfinite(gap)))
@@ -137,7 +137,7 @@ static void validate_compare(struct study *s, const struct value *all, enum coll
     const struct coll_algorithm *a = sim_find_selected(kind, nodes, bytes);
     struct job_report r;
     struct measured_row *row = &s->rows[s->count];
-    double measured = validate_figure(all, name, (double)bytes);
+    double measured = validate_best_figure(all, name, (double)bytes);
     if (!a || !(measured > 0) || s->count == MEASURED_ROWS)
         return;
     struct job_order o = {.machine = &s->machine,
@@ -173,7 +173,7 @@ bool sim_fit_here(struct machine *m)
     for (int nodes = 2; nodes <= 8 && s.machine.cores > 0; nodes *= 2)
         if (nodes > s.machine.cores) {
             struct value *all = validate_measure(&s, nodes, "barrier");
-            validate_fit_core_changes(&s, validate_figure(all, "barrier", 0), nodes);
+            validate_fit_core_changes(&s, validate_best_figure(all, "barrier", 0), nodes);
             value_free(all);
             break;
         }
@@ -181,7 +181,7 @@ bool sim_fit_here(struct machine *m)
     return true;
 }
 
-static bool validate_measured(struct study *s)
+static bool validate_measure_and_compare(struct study *s)
 {
     static const size_t sizes[] = {8, 4096, 65536};
     if (!find_programs(s) || !validate_fit(s))
@@ -190,7 +190,7 @@ static bool validate_measured(struct study *s)
         struct value *all = validate_measure(s, nodes, "barrier bcast allreduce allgather");
         if (!all)
             return false;
-        if (!validate_fit_core_changes(s, validate_figure(all, "barrier", 0), nodes))
+        if (!validate_fit_core_changes(s, validate_best_figure(all, "barrier", 0), nodes))
             validate_compare(s, all, COLL_BARRIER, nodes, 0);
         for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
             validate_compare(s, all, COLL_BCAST, nodes, sizes[i]);
@@ -209,7 +209,7 @@ static int compare_by_size(const void *a, const void *b)
 }
 
 /* Median of the factors between measured and simulated times, each at least 1. */
-static double validate_median(const struct study *s)
+static double validate_median_factor(const struct study *s)
 {
     double factor[MEASURED_ROWS] = {0};
     for (int i = 0; i < s->count; i++) {
@@ -225,7 +225,8 @@ static void validate_print_text(const struct validate_row *rows, int count, cons
     printf("%-12s %-48s %12s %12s %9s\n", "against", "what", "expected", "found", "error");
     for (int i = 0; i < count; i++)
         printf("%-12s %-48s %7.5g %-4s %7.5g %-4s %+8.3f %% %s\n", rows[i].against, rows[i].what,
-               rows[i].expected, rows[i].unit, rows[i].found, rows[i].unit, 100 * validate_error(&rows[i]),
+               rows[i].expected, rows[i].unit, rows[i].found, rows[i].unit,
+               100 * validate_relative_error(&rows[i]),
                validate_row_is_within_bound(&rows[i]) ? "" : "TOO FAR");
     if (s->count == 0)
         return;
@@ -239,7 +240,7 @@ static void validate_print_text(const struct validate_row *rows, int count, cons
     for (int i = 0; i < s->count; i++)
         printf("%6d  %-44s %14.2f %14.2f %+8.0f %%\n", s->rows[i].nodes, s->rows[i].what, s->rows[i].measured,
                s->rows[i].simulated, 100 * (s->rows[i].simulated / s->rows[i].measured - 1));
-    printf("\nHalf of them are within a factor of %.2f.\n", validate_median(s));
+    printf("\nHalf of them are within a factor of %.2f.\n", validate_median_factor(s));
 }
 
 static void validate_write_json(const struct validate_row *rows, int count, const struct study *s)
@@ -254,7 +255,7 @@ static void validate_write_json(const struct validate_row *rows, int count, cons
         json_string(&j, "what", rows[i].what);
         json_real(&j, "expected", rows[i].expected);
         json_real(&j, "found", rows[i].found);
-        json_real(&j, "error", validate_error(&rows[i]));
+        json_real(&j, "error", validate_relative_error(&rows[i]));
         json_bool(&j, "good", validate_row_is_within_bound(&rows[i]));
         json_end(&j);
     }
@@ -295,7 +296,7 @@ int command_sim_validate(int argc, char **argv)
     int count = validate_all(rows);
     for (int i = 0; i < count; i++)
         wrong += !validate_row_is_within_bound(&rows[i]);
-    if (runs && !validate_measured(&s))
+    if (runs && !validate_measure_and_compare(&s))
         wrong++;
     if (json)
         validate_write_json(rows, count, &s);

@@ -43,17 +43,17 @@ static bool execute_line(struct world *w, const char *line, unsigned *events)
     else
         return true;
     ++*events;
-    if (!world_event(w, event)) {
+    if (!world_apply_event(w, event)) {
         printf("the model has '%s', which cannot happen in the code\n", event_name(event));
         return false;
     }
-    world_check(w);
+    world_check_reservations(w);
     return test_failures == 0;
 }
 
 static int follow_trace(const struct limits *limits)
 {
-    struct world w = world_begin(limits);
+    struct world w = world_init(limits);
     unsigned events = 0, lines = 0;
     char line[256];
     while (fgets(line, sizeof(line), stdin)) {
@@ -65,18 +65,18 @@ static int follow_trace(const struct limits *limits)
     }
     for (unsigned event = 0; event < EVENTS; event++) {
         struct world next = w;
-        if (world_event_is_possible(&next, event) && world_event(&next, event)) {
+        if (world_event_is_possible(&next, event) && world_apply_event(&next, event)) {
             printf("the model has ended, and in the code '%s' can still happen\n", event_name(event));
             return 1;
         }
     }
     printf("%u\n", events);
-    return world_ended(&w) ? 0 : 1;
+    return world_is_finished(&w) ? 0 : 1;
 }
 
 static int count_states(const struct limits *limits)
 {
-    struct world begin = world_begin(limits);
+    struct world begin = world_init(limits);
     struct explore e;
     explore_open(&e, sizeof(begin));
     bool good = explore_run(&e, &begin, explore_check_state);

@@ -31,7 +31,7 @@ assert each["ranks"] == 5 and names <= {b["setting"] for b in each["barriers"]},
 for barrier in each["barriers"]:
     assert barrier["us"] > 0 and barrier["bytes"] > 0, barrier
     if "messages_of_schedule" in barrier:
-        # What a rank sends late in one barrier may be counted with the next, so at the edges a little is missing.
+        # A message that a rank sends late in one barrier may be counted with the next barrier, so the means differ slightly.
         assert abs(barrier["operations"] - barrier["messages_of_schedule"]) < 1, barrier
 assert [f["figure"] for f in answer["figures"]] == ["4", "2.38 left", "2.38 right", "2.39 left", "2.39 right"]
 page = tree.parse(sys.argv[2]).getroot()

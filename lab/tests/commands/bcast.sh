@@ -1,6 +1,6 @@
 #!/bin/sh
-# bcast.sh BIN: `fishplate-lab bcast` teaches, names mistakes, its tables are full, every design that should multicast
-# does, and every byte arrives.
+# bcast.sh BIN: `fishplate-lab bcast` prints its help, refuses unknown topics, fills every table, uses multicast in every design
+# that has multicast, and delivers every byte.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/../../../tests/tools/lib.sh"
@@ -14,7 +14,7 @@ expect_line "$scratch/help" '^  Co-root2 +FISHPLATE_COLL=bcast=multicast:coroots
     cat "$scratch/progress" "$scratch/skew"
     fail "the benchmark failed"
 }
-# Beside other libraries, which bring no sanitizer: where there is one, it has nothing more to watch.
+# Other libraries are measured too, except under a sanitizer, with which they were not built.
 alone=
 ! "$BIN/fishplate" info | grep -q "with sanitizers" || alone=--no-peers
 # shellcheck disable=SC2086

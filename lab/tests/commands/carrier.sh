@@ -1,13 +1,14 @@
 #!/bin/sh
-# carrier.sh BIN: every report of `fishplate bench`, text and JSON, names the adapter and what carries the bytes: memory,
-# softib in shared memory, softib over TCP, or both where the ranks of a job are reached over different transports. `fishplate-lab sim`
-# prints that its figures are simulated.
+# carrier.sh BIN: every report of `fishplate bench`, text and JSON, names the adapter and the carrier of the bytes: memory, softib in
+# shared memory, softib over TCP, or several if the ranks of a job are reached over different transports. `fishplate-lab sim` prints
+# that its figures are simulated.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/../../../tests/tools/lib.sh"
 
 quick="--time 0.001 --sizes 8"
-report() { # kind of report: the words of its command, in as little time as can be
+# report_arguments KIND: the arguments of `fishplate` for a short run with this report.
+report_arguments() {
     case $1 in
     bench) echo "bench $quick latency" ;;
     compare) echo "bench $quick --compare bcast" ;;
@@ -17,20 +18,21 @@ report() { # kind of report: the words of its command, in as little time as can 
     esac
 }
 
-# run KIND [--json]: on $ranks ranks, with $options of mpiexec.
-run() {
+# run_report KIND [--json]: on $ranks ranks, with $options of mpiexec.
+run_report() {
     kind=$1
     shift
     # shellcheck disable=SC2046,SC2086
-    "$BIN/mpiexec" -n $ranks $options "$BIN/fishplate" $(report $kind) "$@" >"$scratch/out" || fail "$kind $*, $ranks ranks $options"
+    "$BIN/mpiexec" -n $ranks $options "$BIN/fishplate" $(report_arguments $kind) "$@" >"$scratch/out" || fail "$kind $*, $ranks ranks $options"
 }
 
-# expect_text WORDS KIND...: what these reports say of the way. expect_carrier CARRIER CARRIERS KIND...: the same for programs.
+# expect_text WORDS KIND...: these reports name the transport and adapter in these words.
+# expect_carrier CARRIER CARRIERS KIND...: the JSON of these reports has these values.
 expect_text() {
     words=$1
     shift
     for kind; do
-        run "$kind"
+        run_report "$kind"
         expect_line "$scratch/out" "$words"
     done
 }
@@ -38,7 +40,7 @@ expect_carrier() {
     carrier=$1 carriers=$2
     shift 2
     for kind; do
-        run "$kind" --json
+        run_report "$kind" --json
         python3 - "$scratch/out" "$carrier" "$carriers" <<'PY' || fail "$kind --json, $ranks ranks $options"
 import json, sys
 answer = json.load(open(sys.argv[1]))

@@ -1,5 +1,5 @@
 #!/bin/sh
-# help.sh BIN: the laboratory is reached by its own name and through `fishplate`; a study that starts jobs is refused in a job.
+# help.sh BIN: the laboratory runs as `fishplate-lab` and as `fishplate lab`; a study that starts jobs is refused inside a job.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/../../../tests/tools/lib.sh"
@@ -11,7 +11,7 @@ for command in papers sim ib rails bcast barrier kernels; do
     "$BIN/fishplate-lab" $command --help >"$scratch/of"
     expect_line "$scratch/of" "^Usage: .*fishplate-lab $command"
 done
-# Old names.
+# The old names of its commands still work.
 "$BIN/fishplate" sim --help >"$scratch/of"
 expect_line "$scratch/of" '^Usage: fishplate-lab sim'
 "$BIN/fishplate" bench ib --help >"$scratch/of"
@@ -38,6 +38,6 @@ expect_line "$scratch/err" 'mpiexec -n 4 fishplate bench barrier'
 mkdir -p "$scratch/bin"
 cp "$BIN/fishplate" "$scratch/bin/"
 if LD_LIBRARY_PATH="$BIN/../lib" "$scratch/bin/fishplate" lab papers 2>"$scratch/err"; then
-    fail "ran a laboratory that is not there"
+    fail "ran a laboratory that is not installed"
 fi
 expect_line "$scratch/err" 'make lab'

@@ -24,21 +24,21 @@ assert answer["failures"] == 0 and answer["jobs"] > 10, answer
 assert len(answer["tables"]) == 20, [t["title"] for t in answer["tables"]]
 for table in answer["tables"]:
     assert table["rows"] and table["paper"], table
-    assert table["adapter"] == "softib0 port 1, softib in shared memory (software)", table  # never sold as hardware
-    cache = table["title"].startswith("Registrations")  # eager messages have none
+    assert table["adapter"] == "softib0 port 1, softib in shared memory (software)", table  # never shown as hardware
+    cache = table["title"].startswith("Registrations")  # eager messages need no registrations: "-"
     for row in table["rows"]:
         assert len(row) == len(table["columns"]), table
-        assert cache or "-" not in row, table  # a figure that did not come
+        assert cache or "-" not in row, table  # "-": a missing figure
     title = table["title"]
     if title.startswith("Credit"):
         pipeline = [row for row in table["rows"] if row[0] == "pipeline" and row[1] == "static"]
         assert pipeline and pipeline[0][4] > 0, table  # one-sided traffic needs explicit credit messages
     if title.startswith("Time to poll"):
-        assert [row[0] for row in table["rows"]] == [1, 2], table  # as many rings as connections
+        assert [row[0] for row in table["rows"]] == [1, 2], table  # one ring per connection
 PY
 
-# PUTNR's worst case: the last byte is the constant that its receiver waits to see change, so nearly every message needs one
-# message more; PUT's random byte avoids nearly all of them [Takagi13 fig. 7].
+# PUTNR's worst case: the last byte of the message equals the constant that marks an empty buffer, so the receiver cannot see its arrival
+# and nearly every message needs a second message. PUT's random mark avoids nearly all of these messages [Takagi13 fig. 7].
 python3 - "$scratch/json" <<'PY'
 import json, re, sys
 tables = [t for t in json.load(open(sys.argv[1]))["tables"] if t["title"].startswith("BOWTIE, 1 pair, the last byte")]

@@ -1,11 +1,11 @@
 #!/bin/sh
-# kernels.sh BIN: every kernel verifies, on numbers of ranks that cut its problem differently and over virtual nodes.
+# kernels.sh BIN: every kernel verifies its result, for numbers of ranks that divide its problem differently and over virtual nodes.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/../../../tests/tools/lib.sh"
 
-# kernels ranks words...: runs them; all that the words name must verify.
-kernels() {
+# run_kernels RANKS ARGUMENTS...: runs `fishplate-lab kernels` with these arguments; all its kernels must verify.
+run_kernels() {
     ranks=$1
     shift
     "$BIN/mpiexec" -n "$ranks" "$BIN/fishplate-lab" kernels "$@" >"$scratch/table" 2>"$scratch/err" || {
@@ -14,16 +14,16 @@ kernels() {
     }
 }
 
-kernels 1
+run_kernels 1
 for name in ep is cg mg ft lu bt sp dt-bh dt-wh dt-sh sweep vis; do
     expect_line "$scratch/table" "^$name +S .* verified$"
 done
 # Three ranks cannot divide a problem of powers of two; the program prints this.
-kernels 3 is cg
+run_kernels 3 is cg
 expect_line "$scratch/table" '^is +S .* verified$'
 expect_line "$scratch/err" 'cg of class S cannot use 3 ranks; it accepts powers of two\.$'
-# CG on a grid that is not square, MG with levels that every rank has whole.
-kernels 8 is cg mg ft --json
+# CG on a grid that is not square, MG with levels that are not distributed: every rank has all of their points.
+run_kernels 8 is cg mg ft --json
 expect_json "$scratch/table"
 python3 - "$scratch/table" <<'PY'
 import json, sys
@@ -31,22 +31,22 @@ rows = json.load(open(sys.argv[1]))["results"]
 assert [row["kernel"] for row in rows] == ["is", "cg", "mg", "ft"], rows
 assert all(row["verified"] and row["seconds"] > 0 for row in rows), rows
 PY
-# LU takes any number of ranks that leaves each of them enough points.
-kernels 6 lu
+# LU accepts any number of ranks with which each rank has enough points.
+run_kernels 6 lu
 expect_line "$scratch/table" '^lu +S .* verified$'
-kernels 5 lu
+run_kernels 5 lu
 expect_line "$scratch/err" 'lu of class S cannot use 5 ranks'
-# BT and SP take squares; cells of nine ranks have two neighbours in each direction. Waves and tasks take any number.
-kernels 9 bt sp
+# BT and SP accept square numbers; with nine ranks a rank has two neighbours in each direction. Sweep and vis accept any number.
+run_kernels 9 bt sp
 expect_line "$scratch/table" '^bt +S .* verified$'
 expect_line "$scratch/table" '^sp +S .* verified$'
-kernels 3 bt dt-sh sweep vis
+run_kernels 3 bt dt-sh sweep vis
 expect_line "$scratch/err" 'bt of class S cannot use 3 ranks; it accepts square numbers'
 expect_line "$scratch/table" '^sweep +S .* verified$'
 expect_line "$scratch/table" '^vis +S .* verified$'
-# Class W: a processor that checks every access would need a minute for it.
+# Class W takes a minute under a sanitizer, so it is omitted there.
 if ! "$BIN/fishplate" info | grep -q "with sanitizers"; then
-    kernels 1 --class W is cg mg lu
+    run_kernels 1 --class W is cg mg lu
     for name in is cg mg lu; do
         expect_line "$scratch/table" "^$name +W .* verified$"
     done

@@ -1,6 +1,6 @@
 #!/bin/sh
-# logp.sh BIN: `fishplate-lab logp` measures every verb of the adapter, fits its curves, and predicts barriers: the
-# predictions of simulated ones are near, or the reason is printed.
+# logp.sh BIN: `fishplate-lab logp` measures every verb of the adapter, fits its curves, and predicts the times of barriers. A prediction
+# that differs from the simulation by more than 25 % is printed with its reason.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/../../../tests/tools/lib.sh"
@@ -36,12 +36,12 @@ assert len({p["algorithm"] for p in simulated}) == 11
 for p in simulated:
     off = abs(p["logp"] - p["us"]) > 0.25 * p["us"]
     assert off == ("why" in p), p
-# Predictions have the parameters of the path that messages took: two ranks use the ring, which is written by RDMA. The cause that
-# is named has the sign of the error.
+# Predictions use the parameters of the path that messages take: two ranks use the ring, which is written by RDMA. The printed cause
+# agrees with the sign of the error.
 measured = [p for p in answer["predictions"] if p["time_is"] == "measured"]
 assert measured and all(p["verb"] == "write_inline" for p in measured), measured
 assert all(p["why"].startswith(("MPI", "turns")) or p["logp"] > p["us"] for p in measured if "why" in p), measured
-# The forms of LogP, fitted: linear for the central counter, logarithmic for the others, each with its standard error.
+# The fitted forms of LogP: linear for the central counter, logarithmic for the others, each with its standard error.
 forms = {row[0]: row for row in answer["tables"][0]["rows"]}
 assert forms["central, simulated"][3] > 0 and forms["central, simulated"][4] < 5, forms
 assert 0 < forms["dissemination, simulated"][4] < 10, forms

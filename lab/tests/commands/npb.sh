@@ -1,8 +1,7 @@
 #!/bin/sh
-# npb.sh BIN: `fishplate-lab kernels --npb` builds a suite with our mpifort and mpicc and puts its figures beside ours. The suite
-# itself cannot be part of this repository: a small tree of the same layout stands for it, with a program in Fortran
-# whose "kernel" is a reduction, one in C, one that does not verify and one that does not build. It prints the lines that the
-# suite prints.
+# npb.sh BIN: `fishplate-lab kernels --npb` builds the NAS suite with our mpifort and mpicc and compares its figures with ours. The suite
+# cannot be part of this repository. A small tree with the same layout replaces the suite: a Fortran program that verifies, a C program
+# that does not verify, and a program that does not build. The programs print the same lines as those of the suite.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/../../../tests/tools/lib.sh"
@@ -15,7 +14,7 @@ ep: ; cd EP && $(MAKE) CLASS=$(CLASS) NPROCS=$(NPROCS)
 is: ; cd IS && $(MAKE) CLASS=$(CLASS) NPROCS=$(NPROCS)
 cg: ; cd CG && $(MAKE) CLASS=$(CLASS) NPROCS=$(NPROCS)
 EOF
-# The sample's compiler does not exist: the build works only with those that the tool gives.
+# The compilers of this template do not exist, so the build works only with those that the tool sets.
 cat >"$suite/config/make.def.template" <<'EOF'
 MPIF77 = no-such-fortran
 FLINK = $(MPIF77)
@@ -68,22 +67,22 @@ int main(int argc, char **argv)
 EOF
 export TMPDIR="$scratch"
 ls "$suite"/* >"$scratch/before"
-npb() {
+run_npb() {
     "$BIN/fishplate-lab" kernels --npb "$@" >"$scratch/table" 2>"$scratch/err"
 }
 
-# Without Fortran there is no mpifort; the C program of the stand-in still shows the rest.
+# Without a Fortran compiler there is no mpifort; only the C program is built then.
 fortran=no
 if [ -x "$BIN/mpifort" ] && "$BIN/mpifort" --version >/dev/null 2>&1; then
     fortran=yes
-    npb "$scratch/suite" --ranks 2 ep || {
+    run_npb "$scratch/suite" --ranks 2 ep || {
         cat "$scratch/table" "$scratch/err"
         fail "the stand-in for the suite did not build or verify"
     }
     expect_line "$scratch/table" '^ep +S +[0-9.]+ +0\.250 +[0-9.]+ +67\.1   ours verified, suite verified$'
 fi
-# A failure is reported in the table, on standard error and by the exit status; the rest runs.
-npb "$suite" --ranks 2 --json is cg && fail "a suite that does not verify was taken"
+# A failure is reported in the table, on standard error and by the exit status; the other kernels run.
+run_npb "$suite" --ranks 2 --json is cg && fail "a suite that does not verify was taken"
 expect_json "$scratch/table"
 python3 - "$scratch/table" <<'PY'
 import json, sys
@@ -93,12 +92,12 @@ assert [(r["kernel"], r["suite_seconds"], r["suite_verified"], r["ours_verified"
 PY
 expect_line "$scratch/err" "^fishplate-lab kernels: the suite's cg of class S does not build for 2 ranks:$"
 expect_line "$scratch/err" 'cg cannot be built here$'
-# The user's tree is as it was, and the copy has gone.
+# The user's tree is unchanged, and the tool's copy is removed.
 ls "$suite"/* >"$scratch/after"
 cmp "$scratch/before" "$scratch/after"
 for left in "$scratch"/fishplate-npb-*; do
     if [ -e "$left" ]; then fail "$left was left behind"; fi
 done
-npb "$scratch" ep && fail "a folder that is not the suite was taken"
+run_npb "$scratch" ep && fail "a folder that is not the suite was taken"
 expect_line "$scratch/err" 'is not the NAS suite'
 echo "stand-in of the suite: built and run (Fortran: $fortran)"

@@ -1,11 +1,11 @@
 #!/bin/sh
-# papers.sh BIN: `fishplate-lab papers` runs, goes on after an interruption, compares with an earlier run, and writes a
-# page that a browser shows without complaint. Simulated entries: they are quick and give the same figures every time.
+# papers.sh BIN: `fishplate-lab papers` runs, continues after an interruption, compares with an earlier run, and writes a page of valid
+# HTML. The test uses simulated entries, which are fast and give the same figures in every run.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/../../../tests/tools/lib.sh"
 cd "$scratch"
-papers() {
+run_papers() {
     "$BIN/fishplate-lab" papers --quick --only hoefler-2,liu-7.1 "$@"
 }
 
@@ -14,7 +14,7 @@ expect_line list '^liu-5\.2 +\[Liu04 Figure 5\.2\]'
 expect_line list '^coll-10 '
 expect_line list '^About [0-9]+ min on an idle machine'
 
-papers --html report.html --json report.json >table 2>err || {
+run_papers --html report.html --json report.json >table 2>err || {
     cat table err
     fail "the run failed"
 }
@@ -23,10 +23,10 @@ expect_line err 'left$'
 expect_json report.json
 [ ! -e report.html.runs ] || fail "answers stayed behind a whole run"
 
-# What programs send, counted by the profiler [Liu04 table 9.1]: of all programs, none of them empty. The mpiexec is ours, whatever
-# PATH has. Nothing is timed here, so a busy machine makes no difference.
+# Messages that all programs send, counted by the profiler [Liu04 table 9.1]. The tool uses the mpiexec of this build, not one of PATH.
+# No time is measured, so the load of the machine does not matter.
 if [ -e "$BIN/../lib/softib/libibverbs.so.1" ]; then
-    # The profiler is loaded before a sanitizer's own library.
+    # The profiler is preloaded, so a sanitizer's library is not the first one.
     ASAN_OPTIONS="${ASAN_OPTIONS:-}:verify_asan_link_order=0" FISHPLATE_VERBS=softib "$BIN/fishplate-lab" papers --quick --only liu-t9.1,liu-t9.3,liu-t9.4 --json programs.json >table 2>err || {
         cat table err
         fail "the programs could not be counted"
@@ -44,7 +44,7 @@ assert calls["SP"]["Isend: calls"] == calls["SP"]["Irecv: calls"] == 101 * 6 + 1
 # CG on 2 x 4 ranks: 16 solutions of 26 products (2 sums along the row and the exchange across), 52 sums and 1 sum at the end.
 solution = 26 * 3 + 52 * 2 + 2
 assert calls["CG"]["Irecv: calls"] == 16 * solution and calls["CG"]["Isend: calls"] == 0, calls
-# A quarter of the 1400 rows in each message of a product.
+# Each message of a product has a quarter of the 1400 rows.
 mean = (26 * 3 * 350 * 8 + 52 * 2 * 8 + 2 * 16) / solution
 assert abs(calls["CG"]["Irecv: mean bytes"] - mean) < 0.01, (calls, mean)
 # LU: 50 steps of 10 planes, 2 messages down and 2 up; rank 0 has 2 neighbours, with whom it exchanges once a step.
@@ -56,11 +56,11 @@ assert calls["sweep"]["Isend: calls"] == 0 and reuse["BT"]["% reuse"] > 99, (cal
 PY
 fi
 
-# An answer that is there is not measured again.
+# A stored result of an interrupted run is not measured again.
 mkdir report.html.runs
 printf '%s quick' "$("$BIN/fishplate" version | sed -n 's/^fishplate //p')" >report.html.runs/about
 "$BIN/fishplate-lab" sim bcast --nodes 2,4,8 --sizes 8 --json >report.html.runs/bcast_sim.0.0.json
-papers --html report.html --json again.json >table 2>err
+run_papers --html report.html --json again.json >table 2>err
 expect_line err 'used 1 results of an earlier'
 python3 - report.json again.json <<'PY'
 import json, sys
@@ -76,8 +76,8 @@ for e in whole["entries"]:
         row["samples"] = {k: [x * (2 if e["id"] == "liu-7.1" else 0.5) for x in v] for k, v in row["samples"].items()}
 json.dump(whole, open("old.json", "w"))
 PY
-papers --json - --against report.json >same.json 2>err
-papers --json - --against old.json >changed.json 2>err
+run_papers --json - --against report.json >same.json 2>err
+run_papers --json - --against old.json >changed.json 2>err
 python3 - same.json changed.json <<'PY'
 import json, sys
 same, changed = ({e["id"]: e for e in json.load(open(name))["entries"]} for name in sys.argv[1:])
@@ -103,7 +103,7 @@ half = json.load(open(sys.argv[1]))
 assert [e["id"] for e in half["entries"]] == ["hoefler-2.21"], half
 assert half["not_measured"] == [{"id": "liu-5.1", "why": "its command failed: no such adapter; exit status 3"}], half
 PY
-if papers --against table >out 2>err; then
+if run_papers --against table >out 2>err; then
     fail "a table was taken for a document"
 fi
 expect_line err 'is not a report of'
@@ -112,7 +112,7 @@ if "$BIN/fishplate-lab" papers --only nothing 2>err; then
 fi
 expect_line err "no entry begins with 'nothing'"
 
-# The page: links lead somewhere, names are unique, nothing comes from elsewhere.
+# The page: elements are closed, links have targets, ids are unique, and nothing is loaded from the network.
 python3 - report.html <<'PY'
 import html.parser, re, sys
 text = open(sys.argv[1]).read()

@@ -1,11 +1,11 @@
 #!/bin/sh
-# papers_page.sh BIN: a browser shows the page of `fishplate-lab papers` without complaint, in the width of a screen and
-# of a phone, light and dark; the filters hide what they should, and every link leads somewhere. Skipped where there is no chromium or it cannot start.
+# papers_page.sh BIN: chromium shows the page of `fishplate-lab papers` without errors, in the width of a screen and of a phone, light and
+# dark; the filters hide entries, and every link has a target. Skipped if chromium is missing or cannot start.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/../../../tests/tools/lib.sh"
 command -v chromium >/dev/null || exit 77
-# The browser's helpers may still write while the folder goes away.
+# The browser's helper processes may still write while the folder is removed.
 trap 'rm -rf "$scratch" || rm -rf "$scratch" || :' EXIT
 cd "$scratch"
 "$BIN/fishplate-lab" papers --quick --only hoefler-2,liu-7.1 --html report.html >table 2>err || {
@@ -25,7 +25,7 @@ document.title='probe '+all+' '+fewer+' '+shown()+' '+(document.documentElement.
 ' '+(links.length>0)+' '+lost.map(a=>a.outerHTML).join()+(light?'light':'dark')})</script>"""
 open("probe.html", "w").write(text.replace("<body>", "<body>" + probe))
 PY
-# 0 and 1: what the browser calls a reader who prefers dark, and light.
+# Width and height, chromium's preferredColorScheme (0: dark, 1: light), and the expected colours.
 for view in 1200,900:1:light 500,900:1:light 500,900:0:dark; do
     size=${view%%:*} look=${view##*:} scheme=${view#*:}
     HOME=$scratch timeout 100 chromium --headless=new --no-sandbox --disable-gpu --window-size="$size" --blink-settings="preferredColorScheme=${scheme%:*}" --user-data-dir="$scratch/browser" \

@@ -1,6 +1,6 @@
 #!/bin/sh
-# rails.sh BIN: `fishplate-lab rails` teaches, names mistakes, and its tables of one and two rails are full; what was striped
-# was striped over both rails, and every byte arrived.
+# rails.sh BIN: `fishplate-lab rails` prints its help, refuses unknown topics, fills its tables of one and two rails, stripes over both
+# rails, and delivers every byte.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/../../../tests/tools/lib.sh"
@@ -11,7 +11,7 @@ expect_line "$scratch/help" '^  unequal +'
 
 rc=0
 "$BIN/fishplate-lab" rails --quick --json pairs >"$scratch/json" 2>"$scratch/progress" || rc=$?
-if [ $rc = 3 ]; then # one line with the reason, and no row that would be false
+if [ $rc = 3 ]; then # the library uses one rail: one line reports it, and no row is printed
     expect_line "$scratch/progress" 'this library uses one rail'
     [ ! -s "$scratch/json" ] || fail "rows of one rail: $(cat "$scratch/json")"
     exit 0
@@ -42,7 +42,7 @@ answer = json.load(open(sys.argv[1]))
 assert answer["failures"] == 0 and len(answer["tables"]) == 2, answer
 whole, alloc = answer["tables"]
 assert all("-" not in row for t in (whole, alloc) for row in t["rows"]), answer
-assert all(float(row[-1]) >= 4 for row in alloc["rows"]), alloc  # RTS, CTS, DONE, ACK
+assert all(float(row[-1]) >= 4 for row in alloc["rows"]), alloc  # control frames of a message: RTS, CTS, DONE, ACK
 PY
 "$BIN/fishplate-lab" rails --quick --json stages >"$scratch/stages" 2>"$scratch/progress" || {
     cat "$scratch/progress"

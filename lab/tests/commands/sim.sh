@@ -1,5 +1,5 @@
 #!/bin/sh
-# sim.sh BIN: the simulator's command: tables, JSON, the same answer twice, parameters, and the messages on mistakes.
+# sim.sh BIN: `fishplate-lab sim`: tables, JSON, equal results of equal runs, parameters, and error messages.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/../../../tests/tools/lib.sh"
@@ -21,15 +21,15 @@ assert {"recursive_doubling", "rabenseifner", "ring"} <= names, names
 assert {row["bytes"] for row in one["results"]} == {8, 1 << 20}
 assert all(row["us"] > 0 for row in one["results"]), one
 PY
-# The barrier that switches count: one message a node to its switch and one down, on a single switch of the preset machine:
-# a send, 2 cables of 100 ns, the switch, its logic, a receive, and the headers.
+# The barrier that switches count, on a single switch of the preset machine: each node sends one message to its switch and receives one.
+# The time is that of a send, 2 cables of 100 ns, the switch, its logic, a receive, and the headers.
 "$BIN/fishplate-lab" sim barrier --nodes 16 --algorithm switch --json >"$scratch/json"
 python3 - "$scratch/json" <<'EOF'
 import json, sys
 (row,) = json.load(open(sys.argv[1]))["results"]
 assert row["algorithm"] == "switch" and row["messages"] == 16 and abs(row["us"] - 0.702) < 0.01, row
 EOF
-# Rails: the fastest use of two rails is that of the three policies, and striping is not always the fastest.
+# Rails: `--rails best` gives the fastest of the three uses of two rails, and striping is not always the fastest.
 for rails in stripe stages ranks best; do
     "$BIN/fishplate-lab" sim alltoall --nodes 8 --per-node 2 --sizes 8,64k,1M --set rails=2 --rails $rails --json >"$scratch/json.$rails"
 done
@@ -43,21 +43,21 @@ for row, (us, rails) in best.items():
     assert us == min(u[row][0] for u in uses.values()) == uses[rails][row][0], (row, us, rails)
 assert {rails for _, rails in best.values()} - {"stripe"}, best
 EOF
-# Flow control: with few buffers and a large window dynamic adapts, and static does not.
+# Flow control: with few buffers and a large window the dynamic scheme posts more buffers, and the static scheme does not.
 "$BIN/fishplate-lab" sim flow --windows 100 --buffers 10 --messages 2000 --json >"$scratch/json"
 python3 - "$scratch/json" <<'EOF'
 import json, sys
 r = {row["scheme"]: row for row in json.load(open(sys.argv[1]))["results"]}
 assert r["dynamic"]["MB/s"] > 1.2 * r["static"]["MB/s"] and r["dynamic"]["most_posted"] > 10 == r["static"]["most_posted"], r
 EOF
-# A parameter changes the schedule; what is wrong is said.
-messages() {
+# A parameter changes the schedule; wrong arguments are refused.
+count_messages() {
     "$BIN/fishplate-lab" sim barrier --nodes 27 --algorithm "nway:n=$1" --json |
         python3 -c 'import json, sys; print(json.load(sys.stdin)["results"][0]["messages"])'
 }
-[ "$(messages 1)" = $((27 * 5)) ] || fail "n = 1 is dissemination: 5 rounds of one message"
-[ "$(messages 2)" = $((27 * 6)) ] || fail "n = 2: 3 rounds of two messages"
-wrong() {
+[ "$(count_messages 1)" = $((27 * 5)) ] || fail "n = 1 is dissemination: 5 rounds of one message"
+[ "$(count_messages 2)" = $((27 * 6)) ] || fail "n = 2: 3 rounds of two messages"
+expect_refused() {
     words=$1
     shift
     if "$BIN/fishplate-lab" sim "$@" >"$scratch/table" 2>"$scratch/err"; then
@@ -65,18 +65,18 @@ wrong() {
     fi
     expect_line "$scratch/err" "$words"
 }
-wrong "'alreduce' is not a collective operation" alreduce
-wrong "'tree' is not an algorithm" barrier --algorithm tree
-wrong "'--set' is not an option, or its value is invalid" barrier --set link_rate=fast
-wrong "'--nodes' is out of range" bcast --nodes 4 --root 4
-wrong "'OPERATION' is missing" --nodes 4
+expect_refused "'alreduce' is not a collective operation" alreduce
+expect_refused "'tree' is not an algorithm" barrier --algorithm tree
+expect_refused "'--set' is not an option, or its value is invalid" barrier --set link_rate=fast
+expect_refused "'--nodes' is out of range" bcast --nodes 4 --root 4
+expect_refused "'OPERATION' is missing" --nodes 4
 echo 'radix many' >"$scratch/machine"
-wrong "line 1, 'radix many'" barrier --machine "$scratch/machine"
+expect_refused "line 1, 'radix many'" barrier --machine "$scratch/machine"
 
-# Rails: a figure as table, JSON and SVG; one run; the same answer twice; mistakes.
+# The rows of the validation.
 "$BIN/fishplate-lab" sim validate >"$scratch/table"
 expect_line "$scratch/table" 'M/D/1 queue, load 0.55'
-# Broadcast by multicast; a machine from the JSON of fishplate-lab logp: the larger sizes' gaps give a rate of 2 GB/s.
+# Broadcast by multicast on a machine from the JSON of `fishplate-lab logp`; the gaps of the larger sizes give a rate of 2 GB/s.
 cat >"$scratch/logp" <<'EOF'
 {"program": "fishplate-lab logp", "verbs": [{"verb": "write", "logp": []}, {"verb": "send", "logp": [
   {"bytes": 8, "o_s": 0.5, "o_r": 0.25, "g": 0.5, "L": 2}, {"bytes": 4096, "o_s": 1, "o_r": 1, "g": 2.5, "L": 2},
@@ -94,10 +94,10 @@ def figures(answer):
 r, eight, many, all_nodes = map(figures, answers)
 assert [x for x, _ in r["7.10"]["simulated"]] == [1, 4, 16], r
 multicast = r["7.9"]["multicast"][0][1]
-# A send, the copies, two cables of half of L, the bytes, a receive.
+# The time of a send, its copies, two cables of half of L each, the bytes, and a receive.
 assert abs(multicast - (0.5 + 0.0008 + 2 + 0.5 + 0.25 + 0.0008)) < 0.01, r
 assert r["7.9"]["messages"][0][1] > 3 * multicast, r
-# The paper's times with 1024 nodes, to which its machine is fitted; the models beside the simulator; the best numbers of co-roots.
+# The paper's times with 1024 nodes, to which the machine is fitted; the models compared with the simulator; the best numbers of co-roots.
 assert [abs(us - wanted) < 0.1 for (_, us), wanted in zip(all_nodes["7.9"]["multicast"], (20.0, 40.0))] == [True, True], all_nodes
 for f in eight, many:
     for name in "messages", "multicast":
@@ -109,6 +109,7 @@ assert answers[2]["best_collectors"] == 16 and answers[2]["best_collectors_paper
 EOF
 expect_line "$scratch/figure-7.10.svg" "paper's design, model|paper&#39;s design, model|paper&apos;s design, model"
 
+# Rails: a figure as table, JSON and SVG; one run; equal results of equal runs; wrong arguments.
 "$BIN/fishplate-lab" sim rails --figures 10,8.16 --length 0.02 --svg "$scratch" >"$scratch/table"
 expect_line "$scratch/table" '^ +7 +0\.[0-9]+ '
 expect_line "$scratch/table" '^ +1 MiB +[0-9]{4}\.[0-9] +[0-9]{3}\.[0-9] +[0-9]{3}\.[0-9]$'
@@ -123,10 +124,10 @@ for run in 1 2; do
     "$BIN/fishplate-lab" sim rails --run hybrid --nodes 16 --rails 3 --load 0.3 --ratio 0.5 --length 0.3 --json >"$scratch/json.$run"
     expect_json "$scratch/json.$run"
 done
-cmp "$scratch/json.1" "$scratch/json.2" || fail "the same run gave two answers"
+cmp "$scratch/json.1" "$scratch/json.2" || fail "two equal runs gave different results"
 "$BIN/fishplate-lab" sim rails --figures 8.16 --length 0.05 --json >"$scratch/json"
 expect_json "$scratch/json"
-wrong "'--figures' is not an option, or its value is invalid" rails --figures 17
-wrong "'--run' is not an option, or its value is invalid" rails --run greedy
-wrong "'--rails' is not an option, or its value is invalid" rails --run basic --rails 99
-wrong "cannot write '.*/nowhere/figure-8.16.svg': No such file" rails --figures 8.16 --length 0.05 --svg "$scratch/nowhere"
+expect_refused "'--figures' is not an option, or its value is invalid" rails --figures 17
+expect_refused "'--run' is not an option, or its value is invalid" rails --run greedy
+expect_refused "'--rails' is not an option, or its value is invalid" rails --run basic --rails 99
+expect_refused "cannot write '.*/nowhere/figure-8.16.svg': No such file" rails --figures 8.16 --length 0.05 --svg "$scratch/nowhere"

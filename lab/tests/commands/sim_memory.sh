@@ -1,31 +1,32 @@
 #!/bin/sh
-# sim_memory.sh BIN: what `fishplate-lab sim memory` computes is what the library registers: byte for byte, on 4 virtual nodes, for each
-# scheme; and its orders at 100,000 ranks.
+# sim_memory.sh BIN: `fishplate-lab sim memory` computes exactly the bytes that the library registers on 4 virtual nodes, for each scheme;
+# and its order of the schemes by memory at 100,000 ranks.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/../../../tests/tools/lib.sh"
 
 if [ -e "$BIN/../lib/softib/libibverbs.so.1" ]; then
-    # Without dynamic flow control: a rank that is late would have more buffers posted for it.
+    # Static flow control: with dynamic flow control the library would post more buffers for a late rank.
     export FISHPLATE_VERBS=softib FISHPLATE_LAB=IB_FLOW=static
-    # measured stage settings...: what rank 0's counter has after stage 0 (MPI_Init) or 2 (all have talked to all).
-    measured() {
+    # measure_bytes STAGE SETTINGS...: rank 0's registered bytes after stage 0 (MPI_Init) or 2 (every rank has exchanged messages with all
+    # others).
+    measure_bytes() {
         stage=$1
         shift
         env "$@" "$BIN/mpiexec" -n 4 -vnodes 4 "$BIN/fishplate-lab" ib rank memory >"$scratch/figures"
         sed -n "s/^figure c buffers\.$stage //p" "$scratch/figures"
     }
-    computed() {
+    compute_bytes() {
         "$BIN/fishplate-lab" sim memory --ranks 4 --partners 3 --json |
             python3 -c 'import json, sys; print(*[int(r["frames"]) for r in json.load(sys.stdin)["results"] if r["scheme"] == sys.argv[1]])' "$1"
     }
-    alike() {
+    expect_equal_bytes() {
         if [ "$2" != "$3" ]; then fail "$1: computed $2, the library registered $3 bytes"; fi
     }
-    alike static "$(computed static)" "$(measured 0 FISHPLATE_IB_CONNECT=static FISHPLATE_IB_POLLSET=0)"
-    alike "on demand" "$(computed "on demand")" "$(measured 2 FISHPLATE_IB_CONNECT=on-demand FISHPLATE_IB_POLLSET=0)"
-    alike "shared queues" "$(computed "shared queues")" \
-        "$(measured 2 FISHPLATE_IB_CONNECT=on-demand FISHPLATE_IB_POLLSET=0 FISHPLATE_IB_RECEIVE=shared)"
+    expect_equal_bytes static "$(compute_bytes static)" "$(measure_bytes 0 FISHPLATE_IB_CONNECT=static FISHPLATE_IB_POLLSET=0)"
+    expect_equal_bytes "on demand" "$(compute_bytes "on demand")" "$(measure_bytes 2 FISHPLATE_IB_CONNECT=on-demand FISHPLATE_IB_POLLSET=0)"
+    expect_equal_bytes "shared queues" "$(compute_bytes "shared queues")" \
+        "$(measure_bytes 2 FISHPLATE_IB_CONNECT=on-demand FISHPLATE_IB_POLLSET=0 FISHPLATE_IB_RECEIVE=shared)"
 fi
 "$BIN/fishplate-lab" sim memory --json >"$scratch/json"
 FISHPLATE_IB_BUFFERS=2 "$BIN/fishplate-lab" sim memory --json >"$scratch/less"

@@ -6,7 +6,7 @@
 
 #include "machine.h"
 
-static struct machine simple_machine(int rails)
+static struct machine make_simple_machine(int rails)
 {
     struct machine m = machine_simple;
     m.rails = rails;

@@ -8,7 +8,7 @@
 
 static struct machine machine;
 
-static struct flow_report flow_stream(enum credit_scheme scheme, uint32_t buffers, uint32_t window)
+static struct flow_report flow_simulate_stream(enum credit_scheme scheme, uint32_t buffers, uint32_t window)
 {
     const struct flow_order order = {.machine = &machine,
                                      .rules = {.scheme = scheme,
@@ -29,11 +29,11 @@ static struct flow_report flow_stream(enum credit_scheme scheme, uint32_t buffer
 
 /* One message and one answer at a time: each message carries a credit back, no side waits, and all schemes
  * take the same time: a send, the wire and a receive in each direction. */
-static void answers_carry_credits(void)
+static void test_replies_carry_credits(void)
 {
     struct flow_report r[3];
     for (int s = CREDIT_HW; s <= CREDIT_DYNAMIC; s++) {
-        r[s] = flow_stream((enum credit_scheme)s, 2, 1);
+        r[s] = flow_simulate_stream((enum credit_scheme)s, 2, 1);
         EXPECT_EQ(r[s].credit_messages, 0);
         EXPECT_EQ(r[s].waits, 0);
         EXPECT_EQ(r[s].refused, 0);
@@ -46,9 +46,9 @@ static void answers_carry_credits(void)
 
 /* A window exceeds the number of buffers, and its messages flow in one direction: each credit message
  * returns half of the credits, the threshold of credit_message_is_due. */
-static void credits_come_in_halves(void)
+static void test_credits_return_in_halves(void)
 {
-    struct flow_report r = flow_stream(CREDIT_STATIC, 10, 100);
+    struct flow_report r = flow_simulate_stream(CREDIT_STATIC, 10, 100);
     EXPECT(r.waits > 0);
     EXPECT_EQ(r.refused, 0);
     EXPECT_EQ(r.most_posted, 10);
@@ -57,9 +57,9 @@ static void credits_come_in_halves(void)
 
 /* With one buffer each message waits for the credit of the preceding one: a send, the wire and a receive
  * in each direction, except for messages whose credit the answer carries. */
-static void one_credit_goes_back_and_forth(void)
+static void test_single_credit(void)
 {
-    struct flow_report r = flow_stream(CREDIT_STATIC, 1, 100);
+    struct flow_report r = flow_simulate_stream(CREDIT_STATIC, 1, 100);
     double turn = 2 * (machine.send_ns + 120 + machine.receive_ns);
     EXPECT(r.us > 2000 * turn / 1000 && r.us < 2000 * (turn + 30) / 1000);
 }
@@ -68,23 +68,24 @@ static void one_credit_goes_back_and_forth(void)
  * scheme is slowest [Liu04 figures 5.2, 5.3]. With 100 buffers all schemes are equal. */
 static void test_dynamic_flow_control_is_fastest(void)
 {
-    struct flow_report hw = flow_stream(CREDIT_HW, 10, 100), fixed = flow_stream(CREDIT_STATIC, 10, 100),
-                       dynamic = flow_stream(CREDIT_DYNAMIC, 10, 100),
-                       many = flow_stream(CREDIT_STATIC, 128, 100);
+    struct flow_report hw = flow_simulate_stream(CREDIT_HW, 10, 100),
+                       fixed = flow_simulate_stream(CREDIT_STATIC, 10, 100),
+                       dynamic = flow_simulate_stream(CREDIT_DYNAMIC, 10, 100),
+                       many = flow_simulate_stream(CREDIT_STATIC, 128, 100);
     EXPECT(dynamic.us < fixed.us);
     EXPECT(dynamic.most_posted > 10);
     EXPECT(dynamic.waits < fixed.waits);
     EXPECT(hw.waits == 0);
     EXPECT(many.us <= dynamic.us);
-    EXPECT(flow_stream(CREDIT_DYNAMIC, 128, 100).us == many.us);
+    EXPECT(flow_simulate_stream(CREDIT_DYNAMIC, 128, 100).us == many.us);
 }
 
 /* A receiver slower than the sender, without credits: frames are refused, and all arrive in the end. */
-static void refused_frames_arrive(void)
+static void test_refused_frames_arrive(void)
 {
     struct machine usual = machine;
     machine.receive_ns = 10 * machine.send_ns + 1000;
-    struct flow_report r = flow_stream(CREDIT_HW, 4, 50);
+    struct flow_report r = flow_simulate_stream(CREDIT_HW, 4, 50);
     EXPECT(r.refused > 0);
     EXPECT_EQ(r.credit_messages, 0);
     machine = usual;
@@ -92,13 +93,13 @@ static void refused_frames_arrive(void)
 
 int main(void)
 {
-    machine = simple_machine(1);
+    machine = make_simple_machine(1);
     machine.send_ns = 300;
     machine.receive_ns = 400;
-    TEST_RUN(answers_carry_credits);
-    TEST_RUN(credits_come_in_halves);
-    TEST_RUN(one_credit_goes_back_and_forth);
+    TEST_RUN(test_replies_carry_credits);
+    TEST_RUN(test_credits_return_in_halves);
+    TEST_RUN(test_single_credit);
     TEST_RUN(test_dynamic_flow_control_is_fastest);
-    TEST_RUN(refused_frames_arrive);
+    TEST_RUN(test_refused_frames_arrive);
     return test_result();
 }

@@ -43,7 +43,7 @@ static void test_barrier_of_two_takes_one_message_time(void)
     EXPECT(!r.failed && fabs(r.us * 1000 - (m->send_ns + m->local_ns + m->receive_ns)) < 0.01);
 }
 
-static void a_long_message_sends_a_request_first(void)
+static void test_long_message_uses_rendezvous(void)
 {
     struct machine m = machine_preset;
     m.header_bytes = 0;
@@ -60,7 +60,7 @@ static void a_long_message_sends_a_request_first(void)
 
 /* Two rails: the data of a long message takes half the time, everything else the same time. Short messages
  * are not striped. */
-static void long_messages_are_striped(void)
+static void test_long_messages_are_striped(void)
 {
     struct machine m = machine_preset;
     m.header_bytes = 0;
@@ -79,7 +79,7 @@ static void long_messages_are_striped(void)
 /* The two ranks of a node send 128000 bytes each to the other node [Liu04 11.2]. With a rail for each rank
  * both messages take the time of one message. With a rail for each stage both messages are in the first
  * stage and share a rail; a second stage uses the other rail. */
-static void stages_and_ranks_have_rails(void)
+static void test_rails_for_stages_and_ranks(void)
 {
     struct machine m = machine_preset;
     m.header_bytes = m.message_ns = 0;
@@ -133,7 +133,7 @@ static void test_bcast_time_is_equal_for_all_roots(void)
     }
 }
 
-static void every_algorithm_ends(void)
+static void test_every_algorithm_completes(void)
 {
     static const int ranks[] = {1, 2, 3, 7, 16, 40};
     static const uint64_t sizes[] = {0, 8, 3000, 40000};
@@ -163,7 +163,7 @@ static void every_algorithm_ends(void)
     EXPECT(cases > 500);
 }
 
-static void too_many_steps_are_refused(void)
+static void test_too_many_steps_are_refused(void)
 {
     struct job_report r;
     struct job_order order = {.machine = &machine_preset,
@@ -186,12 +186,12 @@ static void too_many_steps_are_refused(void)
 int main(void)
 {
     TEST_RUN(test_barrier_of_two_takes_one_message_time);
-    TEST_RUN(a_long_message_sends_a_request_first);
-    TEST_RUN(long_messages_are_striped);
-    TEST_RUN(stages_and_ranks_have_rails);
+    TEST_RUN(test_long_message_uses_rendezvous);
+    TEST_RUN(test_long_messages_are_striped);
+    TEST_RUN(test_rails_for_stages_and_ranks);
     TEST_RUN(test_shared_core_adds_turn_ns);
     TEST_RUN(test_bcast_time_is_equal_for_all_roots);
-    TEST_RUN(every_algorithm_ends);
-    TEST_RUN(too_many_steps_are_refused);
+    TEST_RUN(test_every_algorithm_completes);
+    TEST_RUN(test_too_many_steps_are_refused);
     return test_result();
 }

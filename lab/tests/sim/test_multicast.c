@@ -11,7 +11,7 @@ enum { PACKETS = 40 };
 static struct multicast_report multicast_run(double loss, uint32_t nodes, uint32_t collectors,
                                              uint32_t aggregate)
 {
-    struct machine m = simple_machine(1);
+    struct machine m = make_simple_machine(1);
     struct multicast_report r;
     m.send_ns = m.receive_ns = m.ack_ns = 100;
     m.loss = loss;
@@ -46,7 +46,7 @@ static void test_multicast_delivers_every_packet(void)
 
 /* Without aggregation each member acknowledges each packet once; with aggregation there are far fewer
  * acknowledgements. */
-static void acknowledgements_are_counted(void)
+static void test_number_of_acknowledgements(void)
 {
     EXPECT_EQ(multicast_run(0, 33, 1, 1).acks, PACKETS * 32);
     EXPECT(multicast_run(0, 33, 1, 8).acks < PACKETS * 32 / 4);
@@ -66,7 +66,7 @@ static void test_co_roots_reduce_time(void)
 int main(void)
 {
     TEST_RUN(test_multicast_delivers_every_packet);
-    TEST_RUN(acknowledgements_are_counted);
+    TEST_RUN(test_number_of_acknowledgements);
     TEST_RUN(test_co_roots_reduce_time);
     return test_result();
 }

@@ -12,20 +12,20 @@
 
 static uint32_t seed = 1;
 
-static uint32_t parts_random(uint32_t below)
+static uint32_t draw_random(uint32_t below)
 {
     seed = seed * 1664525u + 1013904223u;
     return (seed >> 8) % below;
 }
 
-static void events_come_by_time_then_by_order(void)
+static void test_event_order(void)
 {
     struct event_queue q = {0};
     struct event e, before = {.at = -1};
     int left = 0;
     for (int round = 0; round < 20000; round++) {
-        if (parts_random(3) || left == 0) {
-            sim_time at = before.at < 0 ? parts_random(50) : before.at + parts_random(50);
+        if (draw_random(3) || left == 0) {
+            sim_time at = before.at < 0 ? draw_random(50) : before.at + draw_random(50);
             EXPECT(event_insert(&q, at, 7, (uint32_t)round));
             left++;
             continue;
@@ -46,7 +46,7 @@ static void events_come_by_time_then_by_order(void)
 
 /* Inserts events with gaps of all magnitudes, so that events move through all levels: isolated events, and
  * many events of the same time. The resulting order must be that of a stable sort. */
-static void far_events_keep_their_order(void)
+static void test_order_of_distant_events(void)
 {
     enum { EVENTS = 20000 };
     static sim_time at[EVENTS];
@@ -54,14 +54,14 @@ static void far_events_keep_their_order(void)
     struct event e, before = {0};
     uint32_t put = 0, taken = 0;
     while (taken < EVENTS) {
-        for (uint32_t burst = parts_random(200); burst && put < EVENTS; burst--) {
-            sim_time gap = (sim_time)parts_random(4) << parts_random(60);
-            at[put] = parts_random(4) && put ? at[put - 1] : before.at + gap;
+        for (uint32_t burst = draw_random(200); burst && put < EVENTS; burst--) {
+            sim_time gap = (sim_time)draw_random(4) << draw_random(60);
+            at[put] = draw_random(4) && put ? at[put - 1] : before.at + gap;
             at[put] = at[put] < before.at ? before.at : at[put];
             EXPECT(event_insert(&q, at[put], 0, put));
             put++;
         }
-        for (uint32_t burst = parts_random(200); burst && taken < put; burst--, taken++) {
+        for (uint32_t burst = draw_random(200); burst && taken < put; burst--, taken++) {
             EXPECT(event_pop(&q, &e));
             EXPECT(e.at == at[e.what]);
             EXPECT(taken == 0 || e.at > before.at || (e.at == before.at && e.what > before.what));
@@ -89,8 +89,7 @@ static void test_pairs_are_inserted_and_removed(void)
     static bool there[RANKS][RANKS][ORDERS];
     struct pairs p = {0};
     for (uint32_t round = 0; round < 50000; round++) {
-        uint32_t from = parts_random(RANKS), to = parts_random(RANKS), order = parts_random(ORDERS),
-                 first = 0;
+        uint32_t from = draw_random(RANKS), to = draw_random(RANKS), order = draw_random(ORDERS), first = 0;
         bool *known = &there[from][to][order];
         bool met = pairs_match(&p, from, to, order, round, &first);
         EXPECT_EQ(met, *known);
@@ -106,7 +105,7 @@ static void test_pairs_are_inserted_and_removed(void)
 }
 
 /* Follows the route; returns the number of links, or -1 if the route does not end. */
-static int parts_hops(const struct tree *t, uint32_t from, uint32_t to)
+static int count_route_links(const struct tree *t, uint32_t from, uint32_t to)
 {
     struct tree_place at = {-1, from, 0};
     for (int n = 0; n < 2 * TREE_LEVELS_MAX; n++) {
@@ -120,7 +119,7 @@ static int parts_hops(const struct tree *t, uint32_t from, uint32_t to)
     return -1;
 }
 
-static void every_route_ends(void)
+static void test_every_route_ends(void)
 {
     static const struct {
         uint32_t nodes, radix, levels, switches;
@@ -133,7 +132,7 @@ static void every_route_ends(void)
         EXPECT_EQ(tree_switches(&t), trees[i].switches);
         for (uint32_t from = 0; from < t.nodes; from++)
             for (uint32_t to = 0; to < t.nodes; to++) {
-                int n = from == to ? 2 : parts_hops(&t, from, to);
+                int n = from == to ? 2 : count_route_links(&t, from, to);
                 EXPECT(n >= 2 && n <= 2 * (int)t.levels && n % 2 == 0);
                 if (from != to && from / t.half == to / t.half)
                     EXPECT_EQ(n, 2);
@@ -146,7 +145,7 @@ static void every_route_ends(void)
 }
 
 /* All nodes of one leaf send to the nodes of another leaf: each node uses a different link up. */
-static void routes_are_spread_by_destination(void)
+static void test_routes_differ_by_destination(void)
 {
     struct tree t;
     bool used[4096] = {false};
@@ -162,7 +161,7 @@ static void routes_are_spread_by_destination(void)
     }
 }
 
-static void machines_are_read(void)
+static void test_reading_machine_files(void)
 {
     struct machine m = machine_preset;
     char text[] = "# mine\nlink_rate 25 # GB/s\n\nradix 40\n", why[128];
@@ -181,11 +180,11 @@ static void machines_are_read(void)
 
 int main(void)
 {
-    TEST_RUN(events_come_by_time_then_by_order);
-    TEST_RUN(far_events_keep_their_order);
+    TEST_RUN(test_event_order);
+    TEST_RUN(test_order_of_distant_events);
     TEST_RUN(test_pairs_are_inserted_and_removed);
-    TEST_RUN(every_route_ends);
-    TEST_RUN(routes_are_spread_by_destination);
-    TEST_RUN(machines_are_read);
+    TEST_RUN(test_every_route_ends);
+    TEST_RUN(test_routes_differ_by_destination);
+    TEST_RUN(test_reading_machine_files);
     return test_result();
 }

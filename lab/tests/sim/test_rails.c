@@ -31,7 +31,7 @@ static void rails_begin(const struct machine *m, uint32_t nodes)
     last_of[0] = last_of[1] = 0;
 }
 
-static double rails_run(void)
+static double rails_run_ns(void)
 {
     network_run(&net);
     sim_time last = last_of[0] > last_of[1] ? last_of[0] : last_of[1];
@@ -41,23 +41,23 @@ static double rails_run(void)
 
 static struct machine plain;
 
-static void rails_are_networks_of_their_own(void)
+static void test_rails_are_separate_networks(void)
 {
     struct machine m = plain;
     rails_begin(&m, 8);
     network_send_on(&net, 0, 0, 1, 100000, 0, false);
     network_send_on(&net, 1, 0, 1, 100000, 1, false);
-    EXPECT(rails_run() == 120 + 100000); /* both messages in parallel take the time of one message */
+    EXPECT(rails_run_ns() == 120 + 100000); /* both messages in parallel take the time of one message */
     rails_begin(&m, 8);
     network_rail_rate(&net, 1, 0.5);
     network_send_on(&net, 0, 0, 1, 100000, 0, false);
     network_send_on(&net, 1, 0, 1, 100000, 1, false);
-    rails_run();
+    rails_run_ns();
     EXPECT(last_of[0] == (120 + 100000) * SIM_NS);
     EXPECT(last_of[1] == (120 + 200000) * SIM_NS);
 }
 
-static void adapters_of_a_node_may_share_a_bus(void)
+static void test_adapters_share_bus(void)
 {
     for (int shared = 0; shared <= 1; shared++) {
         struct machine m = plain;
@@ -66,7 +66,7 @@ static void adapters_of_a_node_may_share_a_bus(void)
         rails_begin(&m, 8);
         network_send_on(&net, 0, 0, 1, 100000, 0, false);
         network_send_on(&net, 1, 0, 1, 100000, 1, false);
-        double rate = 200000 / rails_run();
+        double rate = 200000 / rails_run_ns();
         EXPECT(fabs(rate - (shared ? 1 : 2)) < 0.03);
         if (shared) /* the two messages take turns: both end at about the same time */
             EXPECT(llabs(last_of[0] - last_of[1]) < 5000 * SIM_NS);
@@ -74,7 +74,7 @@ static void adapters_of_a_node_may_share_a_bus(void)
 }
 
 /* A bus that moves data in one direction at a time gives both directions the same rate, packet by packet. */
-static void directions_take_turns(void)
+static void test_directions_alternate_on_bus(void)
 {
     struct machine m = plain;
     m.bus_rate = 1;
@@ -84,14 +84,14 @@ static void directions_take_turns(void)
         network_send(&net, 0, 1, 10000, 0);
         network_send(&net, 1, 0, 10000, 1);
     }
-    double end = rails_run();
+    double end = rails_run_ns();
     EXPECT(fabs(400000 / end - 1) < 0.02);
     EXPECT(llabs(last_of[0] - last_of[1]) < 5000 * SIM_NS);
 }
 
 /* A bus that needs a quarter of a packet's time to change its direction carries four fifths if the directions
  * alternate. */
-static void a_bus_takes_time_to_turn(void)
+static void test_bus_turn_time(void)
 {
     struct machine m = plain;
     m.bus_rate = 1;
@@ -100,15 +100,15 @@ static void a_bus_takes_time_to_turn(void)
     rails_begin(&m, 8);
     network_send(&net, 0, 1, 200000, 0);
     network_send(&net, 1, 0, 200000, 1);
-    EXPECT(fabs(400000 / rails_run() - 0.8) < 0.02);
+    EXPECT(fabs(400000 / rails_run_ns() - 0.8) < 0.02);
     rails_begin(&m, 8);
     network_send(&net, 0, 1, 200000, 0); /* data in a single direction never turns the bus */
-    EXPECT(fabs(200000 / rails_run() - 1) < 0.02);
+    EXPECT(fabs(200000 / rails_run_ns() - 1) < 0.02);
 }
 
 /* Two long messages to one node: as packets they share the node's cable, so both end late. As worms on one
  * lane the second message waits for the first; on two lanes they share the cable again. */
-static void worms_hold_lanes(void)
+static void test_worms_hold_lanes(void)
 {
     for (int lanes = 0; lanes <= 2; lanes++) {
         struct machine m = plain;
@@ -116,7 +116,7 @@ static void worms_hold_lanes(void)
         rails_begin(&m, 8);
         network_send(&net, 0, 2, 100000, 0);
         network_send(&net, 1, 2, 100000, 1);
-        EXPECT(fabs(rails_run() / 200000 - 1) < 0.02);
+        EXPECT(fabs(rails_run_ns() / 200000 - 1) < 0.02);
         double first = (double)(last_of[0] < last_of[1] ? last_of[0] : last_of[1]) / SIM_NS;
         EXPECT(fabs(first / (lanes == 1 ? 100000 : 200000) - 1) < 0.02);
         EXPECT_EQ(arrivals, 2);
@@ -125,7 +125,7 @@ static void worms_hold_lanes(void)
 
 /* Three messages whose fixed routes share a link up take turns on this link; adaptive switches spread the
  * messages over several links, also as worms. */
-static void switches_may_choose_the_way_up(void)
+static void test_adaptive_routing(void)
 {
     for (int adaptive = 0; adaptive <= 1; adaptive++)
         for (int lanes = 0; lanes <= 2; lanes++) {
@@ -135,17 +135,17 @@ static void switches_may_choose_the_way_up(void)
             rails_begin(&m, 16);
             for (uint32_t i = 0; i < 3; i++)
                 network_send(&net, i, 4 * (i + 1), 100000, 0);
-            EXPECT(fabs(rails_run() / (adaptive ? 100000 : 300000) - 1) < 0.05);
+            EXPECT(fabs(rails_run_ns() / (adaptive ? 100000 : 300000) - 1) < 0.05);
             EXPECT_EQ(arrivals, 3);
         }
 }
 
-static void urgent_messages_go_first(void)
+static void test_urgent_messages_precede_others(void)
 {
     rails_begin(&plain, 8);
     network_send_on(&net, 0, 0, 1, 100000, 0, false);
     network_send_on(&net, 0, 0, 1, 20, 1, true);
-    EXPECT(rails_run() == 120 + 100020);
+    EXPECT(rails_run_ns() == 120 + 100020);
     EXPECT_EQ(first_tag, 1);
     EXPECT(last_of[1] < 2500 * SIM_NS); /* after at most two packets of the long message */
     struct machine m = plain;
@@ -154,7 +154,7 @@ static void urgent_messages_go_first(void)
     rails_begin(&m, 8);
     network_send_on(&net, 0, 0, 1, 10000, 0, false);
     network_send_on(&net, 0, 0, 1, 20, 1, true);
-    EXPECT(rails_run() > 1e6);
+    EXPECT(rails_run_ns() > 1e6);
     EXPECT(last_of[1] == (120 + 20) * SIM_NS);
 }
 
@@ -200,7 +200,7 @@ static void test_load_below_saturation_is_accepted(void)
     }
 }
 
-static void the_same_seed_gives_the_same_run(void)
+static void test_same_seed_repeats_run(void)
 {
     struct traffic_report a = rails_run_traffic(ALLOC_HYBRID, 8, 3, 16, 0.3, 0.5),
                           b = rails_run_traffic(ALLOC_HYBRID, 8, 3, 16, 0.3, 0.5);
@@ -229,7 +229,7 @@ static void test_rails_and_stripes_change_latency(void)
 
 /* ---- [Liu04 8.3.3] ---- */
 
-static struct stream_order rails_stream(double second_rail, bool bidirectional)
+static struct stream_order make_stream_order(double second_rail, bool bidirectional)
 {
     return (struct stream_order){.machine = &stream_machine,
                                  .scale = {1, second_rail},
@@ -244,7 +244,7 @@ static struct stream_order rails_stream(double second_rail, bool bidirectional)
                                  .disturbed_rail = -1};
 }
 
-static double rails_rate(struct stream_order o, double weight0, bool adaptive)
+static double measure_stream_rate(struct stream_order o, double weight0, bool adaptive)
 {
     struct stream_report r;
     o.weight[0] = weight0;
@@ -255,23 +255,24 @@ static double rails_rate(struct stream_order o, double weight0, bool adaptive)
     return r.rate;
 }
 
-static void adaptive_stripes_are_as_good_as_the_best_weights(void)
+static void test_adaptive_stripes_reach_best_weights(void)
 {
     for (int both = 0; both <= 1; both++) {
-        struct stream_order o = rails_stream(0.25, both);
-        double best = 0, even = rails_rate(o, 0.5, false), adaptive = rails_rate(o, 0, true);
+        struct stream_order o = make_stream_order(0.25, both);
+        double best = 0, even = measure_stream_rate(o, 0.5, false),
+               adaptive = measure_stream_rate(o, 0, true);
         for (double w = 0.6; w < 0.9; w += 0.04)
-            best = fmax(best, rails_rate(o, w, false));
+            best = fmax(best, measure_stream_rate(o, w, false));
         EXPECT(adaptive > 0.95 * best);
         EXPECT(even < 0.7 * best);
         if (both) /* the buses change the best weights: 4:1 is not the best */
-            EXPECT(adaptive > 1.1 * rails_rate(o, 0.8, false));
+            EXPECT(adaptive > 1.1 * measure_stream_rate(o, 0.8, false));
     }
 }
 
 static void test_adaptive_stripes_recover(void)
 {
-    struct stream_order o = rails_stream(1, false);
+    struct stream_order o = make_stream_order(1, false);
     struct stream_report r;
     o.adaptive = true;
     o.us = 256000;
@@ -293,18 +294,18 @@ static void test_adaptive_stripes_recover(void)
 
 int main(void)
 {
-    plain = simple_machine(2);
-    TEST_RUN(rails_are_networks_of_their_own);
-    TEST_RUN(adapters_of_a_node_may_share_a_bus);
-    TEST_RUN(directions_take_turns);
-    TEST_RUN(a_bus_takes_time_to_turn);
-    TEST_RUN(worms_hold_lanes);
-    TEST_RUN(switches_may_choose_the_way_up);
-    TEST_RUN(urgent_messages_go_first);
+    plain = make_simple_machine(2);
+    TEST_RUN(test_rails_are_separate_networks);
+    TEST_RUN(test_adapters_share_bus);
+    TEST_RUN(test_directions_alternate_on_bus);
+    TEST_RUN(test_bus_turn_time);
+    TEST_RUN(test_worms_hold_lanes);
+    TEST_RUN(test_adaptive_routing);
+    TEST_RUN(test_urgent_messages_precede_others);
     TEST_RUN(test_load_below_saturation_is_accepted);
-    TEST_RUN(the_same_seed_gives_the_same_run);
+    TEST_RUN(test_same_seed_repeats_run);
     TEST_RUN(test_rails_and_stripes_change_latency);
-    TEST_RUN(adaptive_stripes_are_as_good_as_the_best_weights);
+    TEST_RUN(test_adaptive_stripes_reach_best_weights);
     TEST_RUN(test_adaptive_stripes_recover);
     return test_result();
 }

@@ -42,7 +42,7 @@ static void switch_begin(const struct machine *m, uint32_t nodes)
 }
 
 /* Runs to the end; every buffer and record must be free afterwards. */
-static double end_ns(void)
+static double switch_run_ns(void)
 {
     network_run(&net);
     EXPECT(!net.failed);
@@ -63,7 +63,7 @@ static double end_ns(void)
     return ns;
 }
 
-static void a_multicast_reaches_everybody_once(void)
+static void test_multicast_reaches_each_node_once(void)
 {
     static const uint32_t sizes[] = {2, 8, 9, 32, 33, 100, 128, 300};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
@@ -75,7 +75,7 @@ static void a_multicast_reaches_everybody_once(void)
                 switch_begin(&m, sizes[i]);
                 for (int k = 0; k < 20; k++)
                     network_multicast(&net, from, 500, 0);
-                end_ns();
+                switch_run_ns();
                 for (uint32_t n = 0; n < sizes[i]; n++)
                     EXPECT_EQ(got[n], n == from ? 0 : 20);
             }
@@ -83,29 +83,29 @@ static void a_multicast_reaches_everybody_once(void)
 
 /* All copies leave a switch at the same time, so a multicast takes as long as one message to the farthest
  * node. */
-static void a_multicast_takes_one_message(void)
+static void test_multicast_takes_one_message_time(void)
 {
     switch_begin(&plain, 8);
     network_multicast(&net, 3, 500, 0);
-    EXPECT(end_ns() == 120 + 500);
+    EXPECT(switch_run_ns() == 120 + 500);
     switch_begin(&plain, 32);
     network_multicast(&net, 3, 500, 0);
-    EXPECT(end_ns() == 3 * 110 + 10 + 500);
+    EXPECT(switch_run_ns() == 3 * 110 + 10 + 500);
 }
 
-static void switches_count_barriers(void)
+static void test_switch_barrier(void)
 {
     struct machine m = plain;
     m.barrier_ns = 7;
     switch_begin(&m, 8);
     for (uint32_t n = 0; n < 8; n++)
         network_barrier(&net, n, 0);
-    EXPECT(end_ns() == 110 + 7 + 10);
+    EXPECT(switch_run_ns() == 110 + 7 + 10);
     EXPECT_EQ(arrivals, 8);
     switch_begin(&m, 32); /* up two levels, down two */
     for (uint32_t n = 0; n < 32; n++)
         network_barrier(&net, n, 0);
-    EXPECT(end_ns() == 110 + 7 + 110 + 7 + 110 + 10);
+    EXPECT(switch_run_ns() == 110 + 7 + 110 + 7 + 110 + 10);
     EXPECT_EQ(arrivals, 32);
     switch_begin(&m, 32);
     for (uint32_t n = 1; n < 32; n++) /* one node does not enter the barrier, so no node is released */
@@ -133,13 +133,13 @@ static void test_lost_packets_are_repeated(void)
         switch_begin(&m, 32);
         for (uint32_t i = 0; i < 1000; i++)
             network_send(&net, i % 32, (i + 7) % 32, 2500, 0);
-        end_ns();
+        switch_run_ns();
         EXPECT_EQ(arrivals, 1000);
     }
     switch_begin(&m, 8);
     for (uint32_t i = 0; i < 2000; i++)
         network_multicast(&net, 0, 100, 0);
-    end_ns();
+    switch_run_ns();
     double share = arrivals / (2000.0 * 7); /* two links each: 0.81 */
     EXPECT(share > 0.78 && share < 0.84);
 }
@@ -165,20 +165,20 @@ static void test_reliable_connection_repeats_go_back_n(void)
     network_free(&net);
     switch_begin(&m, 8);
     network_send(&net, 0, 1, (uint64_t)(packets * packet_ns), 0);
-    double back = end_ns();
+    double back = switch_run_ns();
     EXPECT_EQ(arrivals, 1);
     EXPECT(back > (packets + 2 * lost) * packet_ns && back < (packets + 5 * lost) * packet_ns);
     m.go_back = 0;
     switch_begin(&m, 8);
     network_send(&net, 0, 1, (uint64_t)(packets * packet_ns), 0);
-    double alone = end_ns();
+    double alone = switch_run_ns();
     EXPECT_EQ(arrivals, 1);
     EXPECT(alone < (packets + 1.5 * lost + 10) * packet_ns && alone < back);
 }
 
 /* Destinations 4 and 8 use the same link up from the first leaf, because they have the same last digit,
  * unless each has two LIDs. */
-static void lids_spread_over_routes(void)
+static void test_lids_use_different_routes(void)
 {
     struct machine m = plain;
     double one[2];
@@ -188,21 +188,21 @@ static void lids_spread_over_routes(void)
         net.turn[1] = 1; /* the two senders use different LIDs */
         network_send(&net, 0, 4, 100000, 0);
         network_send(&net, 1, 8, 100000, 0);
-        one[lmc] = end_ns();
+        one[lmc] = switch_run_ns();
     }
     EXPECT(one[0] > 1.9 * one[1]);
 }
 
-static void doorbells_take_their_time(void)
+static void test_doorbell_time(void)
 {
     struct machine m = plain;
     m.doorbell_ns = 33;
     switch_begin(&m, 8);
     network_send(&net, 0, 1, 500, 0);
-    EXPECT(end_ns() == 33 + 120 + 500);
+    EXPECT(switch_run_ns() == 33 + 120 + 500);
 }
 
-static bool read_text(struct graph *g, const char *text, char *why, size_t size)
+static bool read_topology_text(struct graph *g, const char *text, char *why, size_t size)
 {
     FILE *in = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
     EXPECT(in != NULL);
@@ -219,7 +219,7 @@ static void test_tree_from_text_equals_built_in_tree(void)
     struct graph g;
     char why[256] = "";
     struct machine m = plain;
-    EXPECT(read_text(
+    EXPECT(read_topology_text(
         &g, "switch leaf[0-7] spine[0-3]\nnode 0-31 leaf[0-7] # four each\nlink leaf[0-7] spine[0-3]\n", why,
         sizeof(why)));
     EXPECT_EQ(g.nodes, 32);
@@ -231,31 +231,31 @@ static void test_tree_from_text_equals_built_in_tree(void)
         for (uint32_t i = 0; i < 32; i++)
             for (uint32_t k = 1; k < 32; k++)
                 network_send(&net, i, (i + k) % 32, 5000, 0);
-        found[words] = end_ns();
+        found[words] = switch_run_ns();
         EXPECT_EQ(arrivals, 32 * 31);
         switch_begin(&m, 32);
         network_multicast(&net, 3, 500, 0);
-        EXPECT(end_ns() == 3 * 110 + 10 + 500);
+        EXPECT(switch_run_ns() == 3 * 110 + 10 + 500);
         EXPECT_EQ(arrivals, 31);
         switch_begin(&m, 32);
         for (uint32_t n = 0; n < 32; n++)
             network_barrier(&net, n, 0);
-        EXPECT(end_ns() == 3 * 110 + 10);
+        EXPECT(switch_run_ns() == 3 * 110 + 10);
     }
     EXPECT(found[0] / found[1] > 0.95 && found[0] / found[1] < 1.05);
     graph_free(&g);
 }
 
-static void slow_cables_are_slow(void)
+static void test_slow_cables(void)
 {
     struct graph g;
     char why[256] = "";
     struct machine m = plain;
-    EXPECT(read_text(&g, "switch a b\nnode 0 a\nnode 1 b\nlink a b 1 0.5\n", why, sizeof(why)));
+    EXPECT(read_topology_text(&g, "switch a b\nnode 0 a\nnode 1 b\nlink a b 1 0.5\n", why, sizeof(why)));
     m.topology = &g;
     switch_begin(&m, 2);
     network_send(&net, 0, 1, 10000, 0);
-    double ns = end_ns();
+    double ns = switch_run_ns();
     EXPECT(ns >= 20000 && ns < 20000 + 1500);
     graph_free(&g);
 }
@@ -296,16 +296,16 @@ static void test_topology_error_names_line(void)
 
 int main(void)
 {
-    plain = simple_machine(1);
-    TEST_RUN(a_multicast_reaches_everybody_once);
-    TEST_RUN(a_multicast_takes_one_message);
-    TEST_RUN(switches_count_barriers);
+    plain = make_simple_machine(1);
+    TEST_RUN(test_multicast_reaches_each_node_once);
+    TEST_RUN(test_multicast_takes_one_message_time);
+    TEST_RUN(test_switch_barrier);
     TEST_RUN(test_lost_packets_are_repeated);
     TEST_RUN(test_reliable_connection_repeats_go_back_n);
-    TEST_RUN(lids_spread_over_routes);
-    TEST_RUN(doorbells_take_their_time);
+    TEST_RUN(test_lids_use_different_routes);
+    TEST_RUN(test_doorbell_time);
     TEST_RUN(test_tree_from_text_equals_built_in_tree);
-    TEST_RUN(slow_cables_are_slow);
+    TEST_RUN(test_slow_cables);
     TEST_RUN(test_topology_error_names_line);
     return test_result();
 }

@@ -1,11 +1,11 @@
-/* test_validate.c: the checks of `fishplate-lab sim validate` are within their bounds, and a wrong result is
- * detected.
+/* test_validate.c: the results of all checks of `fishplate-lab sim validate` are within their bounds, and a
+ * wrong result is detected.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 #include "validate.h"
 
-static void every_check_holds(void)
+static void test_every_check_is_within_bound(void)
 {
     struct validate_row rows[VALIDATE_ROWS];
     int count = validate_all(rows);
@@ -17,7 +17,7 @@ static void every_check_holds(void)
     }
 }
 
-static void wrong_answers_are_seen(void)
+static void test_wrong_results_are_detected(void)
 {
     struct validate_row r = {.expected = 100, .found = 103, .bound = 0.02};
     EXPECT(!validate_row_is_within_bound(&r));
@@ -29,7 +29,7 @@ static void wrong_answers_are_seen(void)
 
 int main(void)
 {
-    TEST_RUN(every_check_holds);
-    TEST_RUN(wrong_answers_are_seen);
+    TEST_RUN(test_every_check_is_within_bound);
+    TEST_RUN(test_wrong_results_are_detected);
     return test_result();
 }

@@ -1,6 +1,6 @@
-/* rails_all.h: explores every interleaving of a rails_world: each state is checked, no final state is a
- * standstill, and no circle of events continues for ever under weak fairness. The file that includes this
- * header has a main and selects the code of reserve.c. Weak fairness: an event that is possible at every
+/* rails_all.h: explores every interleaving of a rails_world. It checks each state, that no final state is a
+ * deadlock, and that there is no livelock: no endless cycle of events under weak fairness. The file that
+ * includes this header has a main and selects the code of reserve.c. Weak fairness: an event that is possible at every
  * moment from some time on happens eventually. A set of states in which each is reachable from each (a
  * strongly connected component) permits an infinite run exactly if, for every class of events, the class
  * happens within it or is impossible in one of its states.
@@ -57,7 +57,7 @@ static bool explore_check_state(struct explore *e, const void *state)
     struct edges *g = &the_edges;
     int before = test_failures;
     unsigned possible = 0;
-    world_check(now);
+    world_check_reservations(now);
     if (e->at >= g->states) {
         g->states = g->states ? 2 * g->states : 1 << 12;
         g->first = realloc(g->first, (g->states + 1) * sizeof(*g->first));
@@ -67,7 +67,7 @@ static bool explore_check_state(struct explore *e, const void *state)
         if (!world_event_is_possible(now, event))
             continue;
         struct world next = *now;
-        if (!world_event(&next, event))
+        if (!world_apply_event(&next, event))
             continue;
         possible++;
         sends += send_was_granted;
@@ -78,12 +78,12 @@ static bool explore_check_state(struct explore *e, const void *state)
     g->first[e->at + 1] = g->count;
     if (possible == 0) {
         ends++;
-        EXPECT(world_ended(now));
+        EXPECT(world_is_finished(now));
     }
     return test_failures == before;
 }
 
-/* ---- circles: Tarjan's algorithm without recursion ---- */
+/* ---- livelocks: strongly connected components by Tarjan's algorithm, without recursion ---- */
 
 struct tarjan {
     uint32_t *number, *low, *edge, *stack,
@@ -179,10 +179,10 @@ static uint32_t tarjan_find_endless(uint32_t states)
     return found;
 }
 
-/* Returns whether some interleaving never ends; everything else is checked here. */
-static inline bool explore_all(struct limits limits)
+/* Returns true if some interleaving never ends; all other properties are checked by this function. */
+static inline bool explore_all_interleavings(struct limits limits)
 {
-    struct world begin = world_begin(&limits);
+    struct world begin = world_init(&limits);
     struct explore e;
     ends = sends = 0;
     the_edges = (struct edges){0};

@@ -112,7 +112,8 @@ static inline void world_send(struct world *w, const struct frame *f)
         q[i] = (struct world_frame){back.kind, (uint8_t)back.request, (int8_t)back.priority};
 }
 
-static inline void world_answer(struct world *w, unsigned node, unsigned rail, uint32_t number, bool granted);
+static inline void world_apply_answer(struct world *w, unsigned node, unsigned rail, uint32_t number,
+                                      bool granted);
 
 /* Carries out the actions of the adapter's state machine. */
 static inline void world_apply_nic_output(struct world *w, unsigned node, unsigned rail,
@@ -121,7 +122,7 @@ static inline void world_apply_nic_output(struct world *w, unsigned node, unsign
     for (unsigned i = 0; i < out->frames; i++)
         world_send(w, &out->frame[i]);
     if (out->answer != RESERVE_NO_ANSWER)
-        world_answer(w, node, rail, out->request, out->answer == RESERVE_ANSWER_CTS);
+        world_apply_answer(w, node, rail, out->request, out->answer == RESERVE_ANSWER_CTS);
 }
 
 static inline void world_apply_request_output(struct world *w, unsigned node, const struct request_out *out,
@@ -152,7 +153,8 @@ static inline void process_set_request(struct world_process *p, const struct req
     p->last = a->last;
 }
 
-static inline void world_answer(struct world *w, unsigned node, unsigned rail, uint32_t number, bool granted)
+static inline void world_apply_answer(struct world *w, unsigned node, unsigned rail, uint32_t number,
+                                      bool granted)
 {
     struct world_process *p = &w->process[node];
     struct request r = {p->number, p->waiting, p->granted};
@@ -164,7 +166,7 @@ static inline void world_answer(struct world *w, unsigned node, unsigned rail, u
 }
 
 /* A process that has a message and no transfer in progress requests all rails that are free here. */
-static inline bool world_request(struct world *w, unsigned node)
+static inline bool world_request_rails(struct world *w, unsigned node)
 {
     struct world_process *p = &w->process[node];
     uint32_t free = 0, set;
@@ -194,7 +196,7 @@ static inline bool world_request(struct world *w, unsigned node)
     return true;
 }
 
-static inline bool world_timeout(struct world *w, unsigned node)
+static inline bool world_apply_timeout(struct world *w, unsigned node)
 {
     struct world_process *p = &w->process[node];
     if (p->timeouts == 0 || p->number == 0)
@@ -259,13 +261,13 @@ static inline bool world_event_is_possible(const struct world *w, unsigned event
 }
 
 /* Applies the event; false: the event is impossible now. */
-static inline bool world_event(struct world *w, unsigned event)
+static inline bool world_apply_event(struct world *w, unsigned event)
 {
     send_was_granted = false;
     if (event < TIMEOUT)
-        return world_request(w, event);
+        return world_request_rails(w, event);
     if (event < FRAME)
-        return world_timeout(w, event - TIMEOUT);
+        return world_apply_timeout(w, event - TIMEOUT);
     if (event < DATA) {
         event -= FRAME;
         return world_deliver_frame(w, event / (NODES * NODES), event / NODES % NODES, event % NODES);
@@ -274,7 +276,7 @@ static inline bool world_event(struct world *w, unsigned event)
 }
 
 /* Checks that both ends of data in flight are reserved for this data. */
-static inline void world_check(const struct world *w)
+static inline void world_check_reservations(const struct world *w)
 {
     for (unsigned n = 0; n < the_limits.nodes; n++)
         for (unsigned r = 0; r < the_limits.rails; r++) {
@@ -290,7 +292,7 @@ static inline void world_check(const struct world *w)
         }
 }
 
-static inline struct world world_begin(const struct limits *limits)
+static inline struct world world_init(const struct limits *limits)
 {
     struct world w;
     memset(&w, 0, sizeof(w));
@@ -306,7 +308,7 @@ static inline struct world world_begin(const struct limits *limits)
 }
 
 /* All messages have arrived and no adapter is reserved. */
-static inline bool world_ended(const struct world *w)
+static inline bool world_is_finished(const struct world *w)
 {
     for (unsigned n = 0; n < the_limits.nodes; n++) {
         if (w->process[n].left || w->process[n].data || w->process[n].number)

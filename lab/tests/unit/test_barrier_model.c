@@ -1,5 +1,5 @@
-/* test_barrier_model.c: predictions of barriers compared with figures computed by hand, with print, and with
- * each other.
+/* test_barrier_model.c: predicted times of barriers, compared with times computed by hand, with the paper's
+ * formula, and with each other.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lab/logp/barrier_model.h"
@@ -27,7 +27,7 @@ static double barrier_model_logp(const char *name, int a, int b, int size)
 }
 
 /* Expected times are the equations with o_s = 1, o_r = 2, g = 0.5, L = 10: one message takes 13. */
-static void logp_by_hand(void)
+static void test_logp_times(void)
 {
     EXPECT_NEAR(barrier_model_logp("central", 0, 0, 6), 2 * 13 + 4 * (2 + 1), 1e-9);
     EXPECT_NEAR(barrier_model_logp("dissemination", 0, 0, 8), 3 * 13, 1e-9);
@@ -46,7 +46,7 @@ static void logp_by_hand(void)
 }
 
 /* A number of partners above the number of ranks counts as the number of ranks. */
-static void few_ranks(void)
+static void test_few_ranks(void)
 {
     for (int size = 2; size <= 5; size++)
         EXPECT_NEAR(barrier_model_logp("nway", 8, 0, size), 13 + (size - 2) * 3, 1e-9);
@@ -57,7 +57,7 @@ static void few_ranks(void)
 
 /* L_min of an inline RDMA write as printed in [Hoefler05 2.3.7]: -0.56 + (6.98 p - 3.69) / (p^2 - 0.45 p -
  * 0.02) + 3.09 (1 - e^...). */
-static void lop_as_printed(void)
+static void test_lop_formula_of_paper(void)
 {
     for (int p = 10; p <= 60; p += 10) {
         const double printed = -0.56 + (6.98 * p - 3.69) / (p * (double)p - 0.45 * p - 0.02) +
@@ -66,7 +66,7 @@ static void lop_as_printed(void)
     }
 }
 
-static void lop_by_hand(void)
+static void test_lop_times(void)
 {
     const struct model_lop m = {.send = {.a = 1}, .trip = {.l3 = 10}, .most = 1e9};
     const struct coll_algorithm *nway = algorithm_find(COLL_BARRIER, "nway"),
@@ -78,7 +78,7 @@ static void lop_by_hand(void)
 
 /* Each algorithm that has a schedule has an equation, and its time does not fall as the number of ranks
  * grows. */
-static void every_algorithm(void)
+static void test_every_algorithm_has_equation(void)
 {
     for (size_t i = 0; i < algorithms_count(); i++) {
         const struct coll_algorithm *a = algorithms_get(i);
@@ -95,10 +95,10 @@ static void every_algorithm(void)
 
 int main(void)
 {
-    TEST_RUN(logp_by_hand);
-    TEST_RUN(few_ranks);
-    TEST_RUN(lop_as_printed);
-    TEST_RUN(lop_by_hand);
-    TEST_RUN(every_algorithm);
+    TEST_RUN(test_logp_times);
+    TEST_RUN(test_few_ranks);
+    TEST_RUN(test_lop_formula_of_paper);
+    TEST_RUN(test_lop_times);
+    TEST_RUN(test_every_algorithm_has_equation);
     return test_result();
 }

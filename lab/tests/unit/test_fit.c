@@ -1,4 +1,5 @@
-/* test_fit.c: fits recover known curves; noise appears in the residual; too few points do no harm.
+/* test_fit.c: fits recover the parameters of known curves, noise appears in the residual, and too few points
+ * give defined results.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lab/logp/fit.h"
@@ -14,7 +15,7 @@ static bool fit_is_near(double a, double b, double within)
     return fabs(a - b) <= within;
 }
 
-static void overhead_is_found(void)
+static void test_overhead_is_recovered(void)
 {
     double p[POINTS], y[POINTS];
     const struct model_overhead truth = {.a = 0.5417, .b = 0.5003, .c = -0.4951};
@@ -30,7 +31,7 @@ static void overhead_is_found(void)
 
 /* Fits the paper's curve: the fitted parameters may differ from the paper's, but the values of the curve
  * must agree. */
-static void trip_is_found(void)
+static void test_trip_is_recovered(void)
 {
     double p[POINTS * 4], y[POINTS * 4];
     for (int i = 0; i < POINTS * 4; i++) {
@@ -43,7 +44,7 @@ static void trip_is_found(void)
         EXPECT(fit_is_near(model_trip_at(&f.curve, p[i]), y[i], 0.05));
 }
 
-static void noise_is_residual(void)
+static void test_noise_is_residual(void)
 {
     double p[POINTS], y[POINTS];
     for (int i = 0; i < POINTS; i++) {
@@ -54,7 +55,7 @@ static void noise_is_residual(void)
     EXPECT(f.residual > 0.05 && f.residual < 0.12);
 }
 
-static void few_points(void)
+static void test_few_points(void)
 {
     const double p[] = {1, 2}, y[] = {4, 6};
     EXPECT(fit_is_near(fit_overhead(p, y, 2).curve.a, 5, 1e-9) && fit_overhead(p, y, 2).residual < 0);
@@ -66,13 +67,14 @@ static void few_points(void)
     EXPECT(fit_is_near(model_overhead_at(&flat.curve, 2), 3, 1e-6));
 }
 
-/* The values of a textbook's example, worked out by hand: x 1..5, y 2 4 5 4 5: 2.2 + 0.6 x. */
-static void line_has_errors(void)
+/* Values computed by hand: x = 1..5, y = 2 4 5 4 5; the line is 2.2 + 0.6 x. */
+static void test_standard_errors_of_line(void)
 {
     const double x[] = {1, 2, 3, 4, 5}, y[] = {2, 4, 5, 4, 5}, twice[] = {2, 4, 6, 8, 10};
     const struct fit_line f = fit_line(x, y, 5, true);
     EXPECT(fit_is_near(f.slope, 0.6, 1e-9) && fit_is_near(f.constant, 2.2, 1e-9));
-    EXPECT(fit_is_near(f.slope_error, sqrt(0.8 / 10), 1e-9)); /* squares 2.4, 3 degrees of freedom */
+    /* The sum of squared residuals is 2.4, with 3 degrees of freedom. */
+    EXPECT(fit_is_near(f.slope_error, sqrt(0.8 / 10), 1e-9));
     EXPECT(fit_is_near(f.constant_error, sqrt(0.8 * (0.2 + 0.9)), 1e-9));
     const struct fit_line g = fit_line(x, twice, 5, false);
     EXPECT(fit_is_near(g.slope, 2, 1e-9) && fit_is_near(g.slope_error, 0, 1e-9) &&
@@ -83,10 +85,10 @@ static void line_has_errors(void)
 
 int main(void)
 {
-    TEST_RUN(overhead_is_found);
-    TEST_RUN(trip_is_found);
-    TEST_RUN(noise_is_residual);
-    TEST_RUN(few_points);
-    TEST_RUN(line_has_errors);
+    TEST_RUN(test_overhead_is_recovered);
+    TEST_RUN(test_trip_is_recovered);
+    TEST_RUN(test_noise_is_residual);
+    TEST_RUN(test_few_points);
+    TEST_RUN(test_standard_errors_of_line);
     return test_result();
 }

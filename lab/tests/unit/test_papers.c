@@ -1,4 +1,4 @@
-/* test_papers.c: the parsing, judging and comparing of `fishplate-lab papers`, without running anything.
+/* test_papers.c: parsing, verdicts and comparisons of `fishplate-lab papers`, without running its commands.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -130,7 +130,7 @@ static void test_best_and_constant(void)
     e.checks[0] = (struct check){CHECK_BEST, "ring", 0, 0, 0, 256, 0};
     judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_DIFFERS && strstr(f.text, "send, us is the best at 256"));
-    /* 2 % slower is not the best, an error that figure 5.3 once had */
+    /* 2 % slower than the best is not the best */
     table_set_number(t, 2, 1, 5.1);
     judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_DIFFERS && strstr(f.text, "send, us is the best at 256"));
@@ -205,7 +205,7 @@ static void test_load(void)
     a = (struct load){.busy = 10, .all = 100, .own = 5};
     b = (struct load){.busy = 17, .all = 110, .own = 9};
     EXPECT(fabs(load_share_of_others(&a, &b) - 0.3) < 1e-9);
-    b.own = 15; /* getrusage may count our own time before /proc/stat does */
+    b.own = 15; /* getrusage may count the time of this process before /proc/stat does */
     EXPECT(load_share_of_others(&a, &b) == 0 && load_share_of_others(&a, &a) == 0);
 }
 

@@ -10,8 +10,8 @@
 
 /* Models the time of the piecewise protocol: the receiver registers piece by piece; the sender registers
  * and writes each piece as soon as the piece is announced and the processor is free. */
-static uint64_t time_in_pieces(uint64_t bytes, uint64_t piece, uint64_t base, uint64_t pin_ns,
-                               uint64_t move_ns)
+static uint64_t compute_piecewise_ns(uint64_t bytes, uint64_t piece, uint64_t base, uint64_t pin_ns,
+                                     uint64_t move_ns)
 {
     uint64_t receiver = 0, sender = 0, wire = 0;
     for (uint64_t at = 0; at < bytes; at += piece) {
@@ -23,7 +23,8 @@ static uint64_t time_in_pieces(uint64_t bytes, uint64_t piece, uint64_t base, ui
     return wire;
 }
 
-static uint64_t time_as_one(uint64_t bytes, uint64_t base, uint64_t pin_ns, uint64_t move_ns)
+static uint64_t compute_single_registration_ns(uint64_t bytes, uint64_t base, uint64_t pin_ns,
+                                               uint64_t move_ns)
 {
     return 2 * base + (2 * pin_ns + move_ns) * (bytes / 1024) / (PIPE_UNIT / 1024);
 }
@@ -39,8 +40,8 @@ static void test_pieces_are_never_slower(void)
                         continue;
                     EXPECT((bytes + piece - 1) / piece <= PIPE_PIECES);
                     EXPECT((piece & (piece - 1)) == 0);
-                    EXPECT(time_in_pieces(bytes, piece, base, pin, move) <
-                           time_as_one(bytes, base, pin, move));
+                    EXPECT(compute_piecewise_ns(bytes, piece, base, pin, move) <
+                           compute_single_registration_ns(bytes, base, pin, move));
                 }
 }
 
@@ -53,9 +54,9 @@ static void test_pieces_of_1mib_save_time(void)
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         const uint64_t pin = rows[i].page_ns * 16, move = 5300, bytes = 1 << 20;
         const uint64_t piece = pipe_piece_bytes(bytes, 1000, pin);
-        const uint64_t percent =
-            piece ? time_in_pieces(bytes, piece, 1000, pin, move) * 100 / time_as_one(bytes, 1000, pin, move)
-                  : 100;
+        const uint64_t percent = piece ? compute_piecewise_ns(bytes, piece, 1000, pin, move) * 100 /
+                                             compute_single_registration_ns(bytes, 1000, pin, move)
+                                       : 100;
         printf("%d ns a page: pieces of %d KiB, %d %% of the time as one\n", (int)rows[i].page_ns,
                (int)(piece / 1024), (int)percent);
         EXPECT(percent <= rows[i].percent);
@@ -66,7 +67,7 @@ static void test_pieces_of_1mib_save_time(void)
     EXPECT_EQ(pipe_piece_bytes(1 << 20, 60000, 1000), 0); /* most of the cost is fixed for each piece */
 }
 
-static void test_forced(void)
+static void test_forced_piece_size(void)
 {
     for (uint64_t bytes = 1; bytes < 100000; bytes += 37)
         EXPECT((bytes + pipe_piece_forced(bytes) - 1) / pipe_piece_forced(bytes) <= PIPE_PIECES);
@@ -77,6 +78,6 @@ int main(void)
 {
     TEST_RUN(test_pieces_are_never_slower);
     TEST_RUN(test_pieces_of_1mib_save_time);
-    TEST_RUN(test_forced);
+    TEST_RUN(test_forced_piece_size);
     return test_result();
 }

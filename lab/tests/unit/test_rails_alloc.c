@@ -6,18 +6,19 @@
 #include "lab/mechanisms/rails/reserve.h"
 #include "test.h"
 
-static void basic_takes_turns(void)
+static void test_basic_policy_is_round_robin(void)
 {
     struct alloc a;
     uint32_t set;
     alloc_open(&a, ALLOC_BASIC, 3, 1, 0);
     for (int i = 0; i < 7; i++) {
-        EXPECT_EQ(alloc_message(&a, 1 << 20, 0, &set), ALLOC_SEND); /* whether rails are free or not */
+        /* this policy ignores which rails are free */
+        EXPECT_EQ(alloc_message(&a, 1 << 20, 0, &set), ALLOC_SEND);
         EXPECT_EQ(set, rail_bit((unsigned)i % 3));
     }
 }
 
-static void local_takes_what_is_free(void)
+static void test_local_policy_uses_free_rails(void)
 {
     struct alloc a;
     uint32_t set;
@@ -36,7 +37,7 @@ static void local_takes_what_is_free(void)
 
 /* Ratio 0 selects one rail, 1 all rails; a larger ratio never selects fewer rails. Over many messages
  * every rail is selected equally often. */
-static void the_ratio_limits_the_rails(void)
+static void test_ratio_limits_rails(void)
 {
     for (unsigned rails = 1; rails <= RAILS_MAX; rails++) {
         unsigned before = 1;
@@ -60,7 +61,7 @@ static void the_ratio_limits_the_rails(void)
     }
 }
 
-static void hybrid_reserves_for_long_ones(void)
+static void test_hybrid_policy_reserves_for_long_messages(void)
 {
     struct alloc a;
     uint32_t set;
@@ -74,7 +75,7 @@ static void hybrid_reserves_for_long_ones(void)
     EXPECT_EQ(alloc_message(&a, 4097, 0, &set), ALLOC_WAIT);
 }
 
-static void requests_collect_answers(void)
+static void test_request_collects_answers(void)
 {
     struct alloc a;
     struct request r;
@@ -116,7 +117,7 @@ static void test_request_gives_up_after_timeout(void)
 
 /* The sender reports that its message is in memory: the receiver's rail becomes free, then the sender's. A
  * frame of another request has no effect. */
-static void done_frees_both_ends(void)
+static void test_done_frees_both_ends(void)
 {
     struct reserve a, b;
     reserve_open(&a, 1, 0, 4);
@@ -136,7 +137,7 @@ static void done_frees_both_ends(void)
 
 /* Processes 1 and 5 share an adapter, whose memory was zeroed. A rail that one process has reserved is
  * busy for the other, and the number of the requester breaks ties, whichever process receives the RTS. */
-static void processes_share_an_adapter(void)
+static void test_processes_share_adapter(void)
 {
     struct reserve n = {0};
     reserve_set_user(&n, 1, 0, 4);
@@ -195,7 +196,7 @@ static void test_frame_decodes_to_same_frame(void)
 
 /* Sets any byte to any value: either the decoded frame encodes to the same bytes, or decoding fails with a
  * reason. */
-static void damaged_frames_are_refused(void)
+static void test_damaged_frames_are_refused(void)
 {
     struct frame f = {.kind = FRAME_RTS, .rail = 1, .priority = -3, .from = 4, .to = 9, .request = 77}, back;
     uint8_t good[FRAME_BYTES], bad[FRAME_BYTES], again[FRAME_BYTES];
@@ -220,7 +221,7 @@ static void damaged_frames_are_refused(void)
 
 /* r rails connect r choose r / 2 nodes, so that each node has a rail to and from each other node; 16 nodes
  * need at least six rails [Coll01 1]. */
-static void static_rails_connect_all(void)
+static void test_static_rails_connect_all_nodes(void)
 {
     EXPECT_EQ(alloc_static_nodes(2), 2);
     EXPECT(alloc_static_nodes(5) < 16);
@@ -239,16 +240,16 @@ static void static_rails_connect_all(void)
 
 int main(void)
 {
-    TEST_RUN(done_frees_both_ends);
-    TEST_RUN(processes_share_an_adapter);
-    TEST_RUN(basic_takes_turns);
-    TEST_RUN(local_takes_what_is_free);
-    TEST_RUN(the_ratio_limits_the_rails);
-    TEST_RUN(hybrid_reserves_for_long_ones);
-    TEST_RUN(requests_collect_answers);
+    TEST_RUN(test_done_frees_both_ends);
+    TEST_RUN(test_processes_share_adapter);
+    TEST_RUN(test_basic_policy_is_round_robin);
+    TEST_RUN(test_local_policy_uses_free_rails);
+    TEST_RUN(test_ratio_limits_rails);
+    TEST_RUN(test_hybrid_policy_reserves_for_long_messages);
+    TEST_RUN(test_request_collects_answers);
     TEST_RUN(test_request_gives_up_after_timeout);
     TEST_RUN(test_frame_decodes_to_same_frame);
-    TEST_RUN(damaged_frames_are_refused);
-    TEST_RUN(static_rails_connect_all);
+    TEST_RUN(test_damaged_frames_are_refused);
+    TEST_RUN(test_static_rails_connect_all_nodes);
     return test_result();
 }
