@@ -4,17 +4,17 @@
 . "$TESTS/lib.sh"
 
 for seed in 1 2; do
-    job 8 8 "SOFTIB_FABRIC=nodes=8 ud_loss=0.3 ud_dup=0.3 ud_reorder=0.3 seed=$seed name=fp-datagrams-$seed-$$" \
+    run_job 8 8 "SOFTIB_FABRIC=nodes=8 ud_loss=0.3 ud_dup=0.3 ud_reorder=0.3 seed=$seed name=fp-datagrams-$seed-$$" \
         FISHPLATE_STATS=1 "$MPI_TESTS/mpi_ib_traffic"
     expect_rc 0
     expect_counted ib_hellos_repeated
-    [ "$(counted ib_connections_opened)" -eq 56 ] || fail "$last: $(counted ib_connections_opened) connections opened"
+    [ "$(print_counter ib_connections_opened)" -eq 56 ] || fail "$last: $(print_counter ib_connections_opened) connections opened"
 done
-job 4 4 "SOFTIB_FABRIC=nodes=4 ud_loss=0.3 ud_dup=0.3 ud_reorder=0.3 seed=4 name=fp-datagrams-4-$$" FISHPLATE_STATS=1 \
+run_job 4 4 "SOFTIB_FABRIC=nodes=4 ud_loss=0.3 ud_dup=0.3 ud_reorder=0.3 seed=4 name=fp-datagrams-4-$$" FISHPLATE_STATS=1 \
     FISHPLATE_IB_MAX_CONNECTIONS=1 "$MPI_TESTS/mpi_ib_counted"
 expect_rc 0
 expect_counted ib_connections_closed
 
-job 4 4 "LD_LIBRARY_PATH=$(dirname "$BIN")/lib/softib" FISHPLATE_VERBS=system "$IB_TESTS/ib_stranger"
+run_job 4 4 "LD_LIBRARY_PATH=$(dirname "$BIN")/lib/softib" FISHPLATE_VERBS=system "$IB_TESTS/ib_stranger"
 expect_rc 0
-finish
+finish_test

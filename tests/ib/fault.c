@@ -1,6 +1,6 @@
 /* fault.c: the program of the fault tests: one fault, selected by the argument, happens in a program that
  * checks every byte.
- *     storm        all ranks send to rank 0, which does not poll, more than its receive queues hold
+ * storm        all ranks send more messages to rank 0 than its receive queues hold, and rank 0 does not poll
  *     down         the port of rank 1's node goes down and stays down
  *     down-early   ... before any rank has a connection to rank 1
  *     flap         the port goes down and comes up again while messages wait
@@ -173,7 +173,7 @@ static void test_port_down(int early)
     if (mpitest_rank == 0)
         set_port_state("down");
     exchange_messages(1); /* must not return: the unreachable peer ends the job */
-    printf("rank %d got through a port that is down\n", mpitest_rank);
+    printf("rank %d finished an exchange although the port is down\n", mpitest_rank);
 }
 
 static void test_port_flap(void)
@@ -193,7 +193,7 @@ static void test_port_flap(void)
     }
 }
 
-/* Leaves MPI in the middle of an exchange until the connection has failed and is requested again. */
+/* Makes no MPI call in the middle of an exchange until the connection has failed and the peer requests a new one. */
 static void test_port_away(void)
 {
     counters_begin();
@@ -310,7 +310,7 @@ static void test_kill_rank(int early)
     if (mpitest_rank == 1)
         raise(SIGKILL);
     exchange_messages(1); /* must not return: the dead peer ends the job */
-    printf("rank %d got through to the dead\n", mpitest_rank);
+    printf("rank %d finished an exchange with the dead rank\n", mpitest_rank);
 }
 
 static void test_rank_outside_mpi(void)

@@ -1,5 +1,6 @@
-# Helpers for the tests of faults on the software adapter, beside those of the launcher's tests. Sourced by each test.
-# BIN: the build's programs; IB_TESTS, MPI_TESTS: programs to run; POOR: the adapter with fewer features.
+# Helpers of the tests that run jobs on the software adapter, in addition to those of the launcher's tests. Sourced by each test.
+# BIN: folder of the build's programs; IB_TESTS, MPI_TESTS: folders of test programs; POOR: the library of poor.c, whose adapter lacks
+# features.
 # SPDX-License-Identifier: Apache-2.0
 MPIEXEC=$BIN/mpiexec
 SOFTIB=$BIN/softib
@@ -7,8 +8,9 @@ export SOFTIB
 . "$TESTS/../launcher/lib.sh"
 has_softib || skip "softib was not built"
 
-# job ranks nodes [NAME=value ...] program [arguments]: runs it on virtual nodes; leaves rc, $T/out and $T/err.
-job() {
+# run_job RANKS NODES [NAME=value ...] PROGRAM [ARGUMENTS]: runs the program on virtual nodes with these environment variables. Sets rc;
+# the output is in $T/out and $T/err.
+run_job() {
     ranks=$1 nodes=$2
     shift 2
     settings=
@@ -17,24 +19,24 @@ job() {
 $1"
         shift
     done
-    # one setting per line, since values may contain spaces
+    # One variable per line, since values may contain spaces.
     IFS='
 '
     set -f
     # shellcheck disable=SC2086
-    launch env $settings "$MPIEXEC" -n "$ranks" -vnodes "$nodes" -timeout 120 "$@"
+    run_launcher env $settings "$MPIEXEC" -n "$ranks" -vnodes "$nodes" -timeout 120 "$@"
     set +f
     unset IFS
     last="$settings $*"
 }
 
-# The sum of a counter over all ranks of a job with FISHPLATE_STATS=1.
-counted() {
+# print_counter NAME: prints the sum of a counter over all ranks of a job with FISHPLATE_STATS=1.
+print_counter() {
     awk -v name="$1" '$1 == name { sum = $2 } END { print sum + 0 }' "$T/err"
 }
 
 expect_counted() {
-    [ "$(counted "$1")" -gt 0 ] || fail "$last: $1 is 0"
+    [ "$(print_counter "$1")" -gt 0 ] || fail "$last: $1 is 0"
 }
 
 expect_no_text() {

@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 
-# fresh NAME=value...: sets new, again and later to the numbers of messages, of 48 each, that were sent in pieces
-fresh() {
-    job 2 2 "$@" "$IB_TESTS/ib_fresh"
+# run_fresh NAME=value...: runs ib_fresh, and sets new, again and later to the number of messages that were sent in pieces: of 48 in new
+# memory, 48 in the same memory again, and 48 later.
+run_fresh() {
+    run_job 2 2 "$@" "$IB_TESTS/ib_fresh"
     expect_rc 0
     # shellcheck disable=SC2046
     set -- $(sed -n 's/^new \([0-9]*\) again \([0-9]*\) later \([0-9]*\)$/\1 \2 \3/p' "$T/out")
@@ -19,16 +20,16 @@ expect_pieces() { # arguments: expected values of new, again and later, each a n
     done
 }
 
-# Only if the setting requests it.
-fresh SOFTIB_FABRIC=pin=2us
+# Messages are sent in pieces only if the setting requests the protocol.
+run_fresh SOFTIB_FABRIC=pin=2us
 expect_pieces 0 0 0
-fresh SOFTIB_FABRIC=pin=2us FISHPLATE_RENDEZVOUS=rput
+run_fresh SOFTIB_FABRIC=pin=2us FISHPLATE_RENDEZVOUS=rput
 expect_pieces 0 0 0
-fresh FISHPLATE_RENDEZVOUS=pipe
+run_fresh FISHPLATE_RENDEZVOUS=pipe
 expect_pieces 48 48 48
-fresh FISHPLATE_RENDEZVOUS=pipe FISHPLATE_REG_CACHE=0
+run_fresh FISHPLATE_RENDEZVOUS=pipe FISHPLATE_REG_CACHE=0
 expect_pieces 48 48 48
 # The same over two rails.
-fresh FISHPLATE_RENDEZVOUS=pipe "SOFTIB_FABRIC=hcas=2 pin=1us"
+run_fresh FISHPLATE_RENDEZVOUS=pipe "SOFTIB_FABRIC=hcas=2 pin=1us"
 expect_pieces 48 48 48
-finish
+finish_test

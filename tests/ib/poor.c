@@ -1,6 +1,5 @@
-/* poor.c: a simulated adapter with fewer features: a libibverbs, named in FISHPLATE_VERBS, that wraps
- * softib's libibverbs and removes the features that these variables select. All other functions are those
- * of softib.
+/* poor.c: a simulated adapter that lacks features: a libibverbs, named in FISHPLATE_VERBS, that wraps softib's
+ * libibverbs and removes the features that these variables select. All other functions are those of softib.
  *     POOR_INLINE=n   largest inline request; more is refused, as by some adapters
  *     POOR_QP_WR=n    entries of a queue
  *     POOR_SRQ_WR=n   entries of a shared receive queue
@@ -88,7 +87,8 @@ static query_port *real_query_port;
 static int query_port_with_link(struct ibv_context *context, uint8_t port, struct ibv_port_attr *a,
                                 size_t size)
 {
-    enum { ONE_LANE = 1, FOUR_LANES = 2, LANE_25 = 32, LANE_100 = 128 }; /* codes of the verbs API */
+    /* values of ibv_port_attr.active_width and active_speed in the verbs API */
+    enum { ONE_LANE = 1, FOUR_LANES = 2, LANE_25 = 32, LANE_100 = 128 };
     const char *name = context->device->name, *word = getenv("POOR_LINKS");
     int rc = real_query_port(context, port, a, size);
     for (int number = name[strlen(name) - 1] - '0'; word && number > 0; number--)

@@ -73,7 +73,7 @@ static void exchange_messages(int round, const char *state, const char *name)
         }
 }
 
-/* The sum of a counter over all ranks since the start. */
+/* Returns the sum of a counter over all ranks since the start of the job. */
 static long long sum_counter(MPI_T_pvar_handle handle)
 {
     long long value = (long long)read_counter(handle), sum = 0;

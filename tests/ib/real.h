@@ -1,4 +1,4 @@
-/* real.h: for a libibverbs of a test that wraps softib's: finds the wrapped function of softib.
+/* real.h: finds softib's function for a libibverbs that wraps it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TESTS_IB_REAL_H

@@ -5,17 +5,17 @@
 . "$TESTS/lib.sh"
 
 for rings in 0 16; do
-    job 2 2 STORM=refused FISHPLATE_LAB=IB_FLOW=hw FISHPLATE_IB_BUFFERS=2 FISHPLATE_IB_POLLSET=$rings "$IB_TESTS/ib_fault" storm
+    run_job 2 2 STORM=refused FISHPLATE_LAB=IB_FLOW=hw FISHPLATE_IB_BUFFERS=2 FISHPLATE_IB_POLLSET=$rings "$IB_TESTS/ib_fault" storm
     expect_rc 0
 done
-job 8 8 STORM=refused FISHPLATE_IB_RECEIVE=shared FISHPLATE_LAB=IB_FLOW=hw,IB_SHARED_BASE=8,IB_SHARED_FACTOR=0 \
+run_job 8 8 STORM=refused FISHPLATE_IB_RECEIVE=shared FISHPLATE_LAB=IB_FLOW=hw,IB_SHARED_BASE=8,IB_SHARED_FACTOR=0 \
     FISHPLATE_IB_POLLSET=0 FISHPLATE_STATS=1 "$IB_TESTS/ib_fault" storm
 expect_rc 0
 expect_counted ib_shared_limit_events
-# Credits do not consider that other senders share the queue: eight buffers are fewer than seven senders may use.
-job 8 4 FISHPLATE_IB_RECEIVE=shared FISHPLATE_LAB=IB_SHARED_BASE=8,IB_SHARED_FACTOR=0 "$IB_TESTS/ib_fault" storm
+# Seven senders share eight buffers of a queue, fewer than the credits of all senders together.
+run_job 8 4 FISHPLATE_IB_RECEIVE=shared FISHPLATE_LAB=IB_SHARED_BASE=8,IB_SHARED_FACTOR=0 "$IB_TESTS/ib_fault" storm
 expect_rc 0
-job 4 4 FISHPLATE_LAB=IB_FLOW=static FISHPLATE_IB_BUFFERS=2 FISHPLATE_IB_POLLSET=0 FISHPLATE_STATS=1 "$IB_TESTS/ib_fault" storm
+run_job 4 4 FISHPLATE_LAB=IB_FLOW=static FISHPLATE_IB_BUFFERS=2 FISHPLATE_IB_POLLSET=0 FISHPLATE_STATS=1 "$IB_TESTS/ib_fault" storm
 expect_rc 0
 expect_counted ib_credit_waits
-finish
+finish_test

@@ -1,8 +1,7 @@
-/* stranger.c: foreign datagrams arrive at the transport's handshake queue pair: random bytes of every
- * length up to the largest packet, and HELLOs of another job. They are dropped and counted, and the ranks
- * continue. The ranks themselves send them, each with its own verbs device. Queue pair numbers cannot be
- * guessed; the ranks exchange the numbers of their own queue pairs, and those of the transport are the
- * preceding numbers.
+/* stranger.c: foreign datagrams arrive at the transport's handshake queue pair: random bytes of every length up to
+ * the largest packet, and HELLOs of another job. The transport drops and counts them, and the ranks continue. The
+ * ranks send the datagrams through verbs devices that they open. They exchange the numbers of their own queue
+ * pairs; the queue pair of the transport has the preceding number.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>

@@ -3,38 +3,38 @@
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 
-refused() {
+expect_refused() {
     [ "$rc" -ne 0 ] && [ "$rc" -ne 124 ] || fail "$last: exit status $rc"
 }
 
-# without FEATURES [NAME=value ...] program: runs the program on adapters that lack these features.
-without() {
+# run_without FEATURES [NAME=value ...] program: runs the program on adapters that lack these features.
+run_without() {
     features=$1
     shift
-    job 4 4 "SOFTIB_FABRIC=without=$features" FISHPLATE_STATS=1 "$@"
+    run_job 4 4 "SOFTIB_FABRIC=without=$features" FISHPLATE_STATS=1 "$@"
 }
 
-# All optional features: those that the library uses one by one, the others together.
+# All optional features: features that the library uses are removed one by one, the other features together.
 for features in inline apm atomics mw,odp,dm,cq_ex,qp_ex,import,counters,tm,xrc inline,atomics,apm,srq,mcast,mw,odp,dm,cq_ex,qp_ex,import,counters,tm,xrc; do
-    without "$features" "$MPI_TESTS/mpi_ib_sizes"
+    run_without "$features" "$MPI_TESTS/mpi_ib_sizes"
     expect_rc 0
 done
 # Windows: locks and accumulates by messages instead of the adapter.
-without atomics "$MPI_TESTS/mpi_rma_accumulate"
+run_without atomics "$MPI_TESTS/mpi_rma_accumulate"
 expect_rc 0
-[ "$(counted ib_atomics)" -eq 0 ] || fail "$last: an adapter without atomic operations did some"
+[ "$(print_counter ib_atomics)" -eq 0 ] || fail "$last: an adapter without atomic operations did some"
 # Broadcasts by messages.
-without mcast FISHPLATE_COLL=bcast=multicast:max=4m "$MPI_TESTS/mpi_coll_short"
+run_without mcast FISHPLATE_COLL=bcast=multicast:max=4m "$MPI_TESTS/mpi_coll_short"
 expect_rc 0
 # Features that the user requires and the adapter lacks.
-without srq FISHPLATE_IB_RECEIVE=shared "$MPI_TESTS/mpi_ib_sizes"
-refused
+run_without srq FISHPLATE_IB_RECEIVE=shared "$MPI_TESTS/mpi_ib_sizes"
+expect_refused
 expect_err "FISHPLATE_IB_RECEIVE=peer does not need one"
-without xrc FISHPLATE_IB_RECEIVE=xrc "$MPI_TESTS/mpi_ib_sizes"
-refused
+run_without xrc FISHPLATE_IB_RECEIVE=xrc "$MPI_TESTS/mpi_ib_sizes"
+expect_refused
 expect_err "FISHPLATE_IB_RECEIVE=xrc, but softib0 port 1 has no extended reliable connections"
 # An unknown feature name.
-without srqs "$MPI_TESTS/mpi_ib_sizes"
-refused
+run_without srqs "$MPI_TESTS/mpi_ib_sizes"
+expect_refused
 expect_err "did you mean srq?"
-finish
+finish_test

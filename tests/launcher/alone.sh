@@ -3,40 +3,40 @@
 . "$TESTS/lib.sh"
 cp "$SPAWNER" "$T/spawner"
 
-# gone: no process of the spawner is left, nor the mpiexec of its children.
-gone() {
+# expect_no_spawner: no process of the spawner, and no mpiexec of its children, is left.
+expect_no_spawner() {
     for pid in $(pgrep -f "$T/spawner" || true); do
         expect_gone "$pid"
     done
 }
 
-launch "$T/spawner" hello
+run_launcher "$T/spawner" hello
 expect_rc 0
 expect_out "child 0 of 2" "child 1 of 2"
-gone
+expect_no_spawner
 # In a batch script: the children run on this machine, not on the hosts of the allocation.
-launch env SLURM_JOB_ID=7 SLURM_JOB_NODELIST='nowhere[1-2]' SLURM_NNODES=2 'SLURM_TASKS_PER_NODE=2(x2)' "$T/spawner" hello
+run_launcher env SLURM_JOB_ID=7 SLURM_JOB_NODELIST='nowhere[1-2]' SLURM_NNODES=2 'SLURM_TASKS_PER_NODE=2(x2)' "$T/spawner" hello
 expect_rc 0
 expect_out "child 0 of 2" "child 1 of 2"
-# All communication between parents and children; arguments, several levels, many spawns in a row.
+# All kinds of communication between parents and children; arguments, several levels, many consecutive spawns.
 for program in mpi_dyn_spawn mpi_dyn_at_once mpi_dyn_flat; do
-    launch timeout 200 "$MPI_TESTS/$program"
+    run_launcher timeout 200 "$MPI_TESTS/$program"
     expect_rc 0
 done
 
-# Neither variables nor the name of the parents' port are arguments of a process.
-launch "$T/spawner" secret
+# No process has environment variables or the name of the parents' port in its arguments, which every user can read.
+run_launcher "$T/spawner" secret
 expect_rc 0
 expect_out "child 0: 0 leaks" "child 1: 0 leaks"
 
 # A child fails: no process waits for it.
-launch timeout 100 "$T/spawner" fail
+run_launcher timeout 100 "$T/spawner" fail
 expect_rc 143
 expect_err "Processes that were spawned have failed"
-gone
+expect_no_spawner
 
 # The program is killed: its children end too.
-pipes
+open_pipes
 "$T/spawner" stay "$T/up" >"$T/out" 2>"$T/err" 6>&- 7>&- &
 pid=$!
 last="spawner stay"
@@ -45,5 +45,5 @@ for _ in 1 2 3; do
 done
 kill -KILL $pid
 wait $pid 2>/dev/null
-gone
-finish
+expect_no_spawner
+finish_test

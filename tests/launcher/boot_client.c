@@ -17,8 +17,7 @@
 
 static struct boot *b;
 
-/* Exits; under a launcher without the checks of sanitizers at exit, which would take long for dozens of
- * ranks. */
+/* Exits. Under a launcher the leak check of sanitizers is omitted, which takes long for dozens of ranks. */
 _Noreturn static void exit_quickly(int status)
 {
     fflush(stdout);

@@ -6,12 +6,12 @@ zmodload zsh/zpty || exit 77
 folder=$1
 shift
 zpty inner zsh -f -i
-tell() { zpty -w inner "$1" }
-tell 'unsetopt prompt_cr prompt_sp zle_bracketed_paste 2>/dev/null; PS1= RPS1= TERM=dumb'
-tell "fpath=(${(q)folder} \$fpath); autoload -U compinit; compinit -u -D"
+send_command() { zpty -w inner "$1" }
+send_command 'unsetopt prompt_cr prompt_sp zle_bracketed_paste 2>/dev/null; PS1= RPS1= TERM=dumb'
+send_command "fpath=(${(q)folder} \$fpath); autoload -U compinit; compinit -u -D"
 # Ctrl-X prints the line as it is and clears it.
-tell 'shown() { local line=$BUFFER; BUFFER=; print -r -- "<""<$line>"">"; zle accept-line }; zle -N shown; bindkey "^X" shown; bindkey "^I" complete-word'
-tell 'print read""y'
+send_command 'shown() { local line=$BUFFER; BUFFER=; print -r -- "<""<$line>"">"; zle accept-line }; zle -N shown; bindkey "^X" shown; bindkey "^I" complete-word'
+send_command 'print read""y'
 zpty -r -m inner out '*ready*' || exit 1
 for line in "$@"; do
     zpty -n -w inner "$line"$'\t\x18'

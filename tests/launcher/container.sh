@@ -35,24 +35,25 @@ fi
 for words in "\"$MPIEXEC\" -n 4" "mpiexec.hydra -n 4"; do
     command -v "$(eval "set -- $words; echo \$1")" >/dev/null || continue
     for program in mpi_p2p_order mpi_p2p_sendrecv mpi_coll_chosen; do
-        eval "launch timeout 100 $confined $words \"\$MPI_TESTS/$program\""
+        eval "run_launcher timeout 100 $confined $words \"\$MPI_TESTS/$program\""
         expect_rc 0
     done
 done
-# A name that a process of another process-id namespace has published is found, and is not mistaken for that of a process that has ended.
+# A service name that a process of another pid namespace has published is found: the library does not conclude from the unknown pid
+# that the process has ended.
 if unshare --pid --fork --mount-proc true 2>/dev/null; then
     export FISHPLATE_NAME_DIR="$T/names"
     mkfifo "$T/published"
     exec 4<>"$T/published"
     unshare --pid --fork --mount-proc "$MPIEXEC" -timeout 60 -n 1 "$SPAWNER" serve "$$" >"$T/published" 2>/dev/null 4>&- &
     read -r line <&4
-    run -timeout 60 -n 1 "$SPAWNER" guess "$$"
+    run_mpiexec -timeout 60 -n 1 "$SPAWNER" guess "$$"
     expect_rc 0
     expect_out refused
-    run -timeout 60 -n 1 "$SPAWNER" ask "$$" # the other process's memory cannot be opened: both sides report an error and end
+    run_mpiexec -timeout 60 -n 1 "$SPAWNER" ask "$$" # the other process's memory cannot be opened: both sides report an error and end
     wait
     exec 4<&-
 fi
-eval "launch timeout 100 $confined \"$MPIEXEC\" -n 2 -genv FISHPLATE_STATS 1 \"$MPI_TESTS/mpi_p2p_sendrecv\""
+eval "run_launcher timeout 100 $confined \"$MPIEXEC\" -n 2 -genv FISHPLATE_STATS 1 \"$MPI_TESTS/mpi_p2p_sendrecv\""
 ! grep -q shm_cma_bytes "$T/err" || fail "$last: memory of other processes was read all the same"
-finish
+finish_test

@@ -2,29 +2,29 @@
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 command -v mpiexec.hydra >/dev/null || skip "mpiexec.hydra (package mpich) is not installed"
-hydra() {
+run_hydra() {
     last="mpiexec.hydra $*"
     rc=0
     mpiexec.hydra "$@" >"$T/out" 2>"$T/err" || rc=$?
 }
 
 for n in 1 2 5; do
-    hydra -n $n "$CLIENT" exchange
+    run_hydra -n $n "$CLIENT" exchange
     expect_rc 0
     [ "$(grep -c 'exchange ok' "$T/out")" -eq $n ] || fail "$last: not all ranks came through"
 done
-hydra -n 3 "$CLIENT" place
+run_hydra -n 3 "$CLIENT" place
 grep -q "rank 2 of 3 node 0 of 1 local 2 of 3 vnode -1 appnum 0 host $(hostname) launcher pmi1" "$T/out" ||
     fail "$last: the layout is wrong"
-hydra -pmi-port -n 3 "$CLIENT" exchange
+run_hydra -pmi-port -n 3 "$CLIENT" exchange
 expect_rc 0
-hydra -n 3 "$CLIENT" abort 1 5
+run_hydra -n 3 "$CLIENT" abort 1 5
 [ "$rc" -ne 0 ] || fail "$last: an abort went unnoticed"
-mpi_programs mpiexec.hydra -n 4
-hydra -n 2 "$SPAWNER" hello
+run_mpi_programs mpiexec.hydra -n 4
+run_hydra -n 2 "$SPAWNER" hello
 expect_rc 0
 [ "$(grep -c '^child [01] of 2$' "$T/out")" -eq 2 ] || fail "$last: the new ranks did not come through"
 # Variables of an outer job of this launcher do not affect a job of Hydra.
-run -n 1 mpiexec.hydra -n 2 "$CLIENT" exchange
+run_mpiexec -n 1 mpiexec.hydra -n 2 "$CLIENT" exchange
 expect_rc 0
-finish
+finish_test

@@ -19,7 +19,7 @@ enum { VICTIM = 1, TAG_GO = 1, TAG_NEVER, TAG_KIND };
 
 static int rank;
 
-static const char *class_name(int rc)
+static const char *error_class_name(int rc)
 {
     int class = rc;
     MPI_Error_class(rc, &class);
@@ -35,7 +35,7 @@ static void send_to_ended(MPI_Comm inter, int pid)
     while (kill(pid, 0) == 0)
         sched_yield();
     const int rc = MPI_Send(&nothing, 1, MPI_INT, VICTIM, TAG_NEVER, inter);
-    printf("rank %d: first send: %s\n", rank, class_name(rc));
+    printf("rank %d: first send: %s\n", rank, error_class_name(rc));
 }
 
 /* Only rank 0 sends to the living victim: the other ranks have exchanged no message with it. */
@@ -47,11 +47,11 @@ static void expect_death(MPI_Comm inter, int pid)
     else
         send_to_ended(inter, pid);
     int rc = MPI_Recv(&nothing, 1, MPI_INT, VICTIM, TAG_NEVER, inter, MPI_STATUS_IGNORE);
-    printf("rank %d: receive: %s\n", rank, class_name(rc));
+    printf("rank %d: receive: %s\n", rank, error_class_name(rc));
     rc = MPI_Send(&nothing, 1, MPI_INT, VICTIM, TAG_NEVER, inter);
-    printf("rank %d: send: %s\n", rank, class_name(rc));
+    printf("rank %d: send: %s\n", rank, error_class_name(rc));
     rc = MPI_Barrier(inter);
-    printf("rank %d: barrier: %s\n", rank, class_name(rc));
+    printf("rank %d: barrier: %s\n", rank, error_class_name(rc));
     MPI_Comm_free(&inter);
 }
 
@@ -62,7 +62,7 @@ static void expect_messages(MPI_Comm inter)
     for (int i = 0; i < clients; i++, sum += one)
         MPI_Recv(&one, 1, MPI_INT, i, TAG_GO, inter, MPI_STATUS_IGNORE);
     const int rc = MPI_Comm_disconnect(&inter);
-    printf("rank %d: %d messages, disconnect: %s\n", rank, sum, class_name(rc));
+    printf("rank %d: %d messages, disconnect: %s\n", rank, sum, error_class_name(rc));
 }
 
 static void serve_jobs(const char *name, int is_fatal)

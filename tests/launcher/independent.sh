@@ -4,8 +4,8 @@
 . "$TESTS/lib.sh"
 export FISHPLATE_NAME_DIR="$T/names"
 
-# serve SERVER-OPTIONS...: starts the server's job in the background and waits until it has published its name.
-serve() {
+# start_server SERVER-OPTIONS...: starts the server's job in the background and waits until it has published its name.
+start_server() {
     mkfifo "$T/published"
     exec 4<>"$T/published"
     "$MPIEXEC" -timeout 100 -n 2 "$@" >"$T/published" 2>"$T/server.err" 4>&- &
@@ -13,8 +13,8 @@ serve() {
     read -r line <&4
 }
 
-# served: waits for the server; leaves its exit status in rc, its output in $T/out and its errors in $T/err.
-served() {
+# wait_for_server: sets rc to the exit status of the server; its output is in $T/out, its errors are in $T/err.
+wait_for_server() {
     rc=0
     wait $server || rc=$?
     echo over >&4
@@ -27,18 +27,18 @@ served() {
     cp "$T/server.err" "$T/err"
 }
 
-client() {
+run_client() {
     "$MPIEXEC" -timeout 60 -n 3 "$@" >"$T/client.out" 2>"$T/client.err" || true
 }
 
-# deaths CELL CLIENT-OPTIONS...: the first client loses a process, the second one disconnects.
-deaths() {
+# test_death_and_disconnect NAME CLIENT-OPTIONS...: a process of the first client dies, the second client disconnects.
+test_death_and_disconnect() {
     last="$1"
     shift
-    serve $server_options "$INDEPENDENT" serve "$$"
-    client "$@" "$INDEPENDENT" die "$$"
-    client $server_options "$INDEPENDENT" leave "$$"
-    served
+    start_server $server_options "$INDEPENDENT" serve "$$"
+    run_client "$@" "$INDEPENDENT" die "$$"
+    run_client $server_options "$INDEPENDENT" leave "$$"
+    wait_for_server
     expect_rc 0
     expect_out "rank 0: receive: failed process" "rank 1: receive: failed process" "rank 0: send: failed process" "rank 1: first send: failed process" \
         "rank 1: send: failed process" "rank 0: barrier: failed process" "rank 1: barrier: failed process" \
@@ -46,21 +46,21 @@ deaths() {
 }
 
 server_options=
-deaths "the whole job of the client ends"
-deaths "the client's job goes on" -enable-recovery
+test_death_and_disconnect "the whole job of the client ends"
+test_death_and_disconnect "the client's job goes on" -enable-recovery
 server_options=-enable-recovery
-deaths "both jobs go on" -enable-recovery
+test_death_and_disconnect "both jobs go on" -enable-recovery
 if has_softib; then
     export SOFTIB_FABRIC="nodes=2 name=independent-$$"
     server_options="-vnodes 2"
-    deaths "over a network" -vnodes 2
+    test_death_and_disconnect "over a network" -vnodes 2
     unset SOFTIB_FABRIC
 fi
 
 last="MPI_ERRORS_ARE_FATAL"
-serve "$INDEPENDENT" serve "$$" fatal
-client "$INDEPENDENT" die "$$"
-served
+start_server "$INDEPENDENT" serve "$$" fatal
+run_client "$INDEPENDENT" die "$$"
+wait_for_server
 [ "$rc" -ne 0 ] && [ "$rc" -ne 124 ] || fail "$last: exit status $rc"
 grep -q "has died" "$T/err" || fail "$last: no sentence"
-finish
+finish_test

@@ -27,7 +27,7 @@ static int error_class_of(int rc)
     return class;
 }
 
-static const char *class_name(int rc)
+static const char *error_class_name(int rc)
 {
     const int class = error_class_of(rc);
     return class == MPI_SUCCESS            ? "success"
@@ -38,7 +38,7 @@ static const char *class_name(int rc)
 
 static void report_result(const char *what, int rc)
 {
-    printf("rank %d: %s: %s\n", rank, what, class_name(rc));
+    printf("rank %d: %s: %s\n", rank, what, error_class_name(rc));
 }
 
 static MPI_Comm join_jobs(const char *name, int accepts)

@@ -4,24 +4,24 @@
 . "$TESTS/lib.sh"
 export FISHPLATE_NAME_DIR="$T/names"
 
-# serve MPIEXEC-ARGUMENTS...: starts a job in the background and waits until it has published a name.
-serve() {
+# start_first_job MPIEXEC-ARGUMENTS...: starts the first job in the background and waits until the job has published a name.
+start_first_job() {
     mkfifo "$T/published"
     exec 4<>"$T/published"
     "$MPIEXEC" -timeout 60 -n 2 "$@" >"$T/published" 2>"$T/server.err" 4>&- &
     server=$!
-    await_name
+    wait_for_name
 }
 
-await_name() {
+wait_for_name() {
     : >>"$T/before"
     while read -r line <&4 && [ "$line" != published ]; do
         echo "$line" >>"$T/before"
     done
 }
 
-# served: waits for the server; leaves its exit status in rc, its output in $T/out and its errors in $T/err.
-served() {
+# wait_for_first_job: sets rc to the exit status of the first job; its output is in $T/out, its errors are in $T/err.
+wait_for_first_job() {
     rc=0
     wait $server || rc=$?
     echo over >&4
@@ -34,26 +34,26 @@ served() {
     cp "$T/server.err" "$T/err"
 }
 
-calls() {
+print_expected_calls() {
     for r in "$@"; do
         printf '%s\n' "rank $r: receive: failed process" "rank $r: group: failed process" "rank $r: lock: failed process" \
             "rank $r: start: failed process" "rank $r: fence: failed process" "rank $r: free: success" "rank $r: revoked: revoked"
     done
 }
 
-# two OPTION: the first job is started with this option, the second one continues after the death.
-two() {
+# test_two_jobs [OPTION]: starts the first job with this option, and a second one with -enable-recovery, of which a process dies.
+test_two_jobs() {
     last="first job: ${1-no option}"
-    serve "$@" "$JOINED" first "$$"
+    start_first_job "$@" "$JOINED" first "$$"
     "$MPIEXEC" -timeout 60 -n 3 -enable-recovery "$JOINED" second "$$" >"$T/second.out" 2>"$T/second.err" || true
-    served
+    wait_for_first_job
     expect_rc 0
-    calls 0 1 >"$T/calls"
+    print_expected_calls 0 1 >"$T/calls"
     expect_lines "$T/calls"
     mv "$T/second.out" "$T/out"
     mv "$T/second.err" "$T/err"
     last="second job; $last"
-    calls 0 2 >"$T/calls"
+    print_expected_calls 0 2 >"$T/calls"
     expect_lines "$T/calls"
 }
 
@@ -62,17 +62,17 @@ expect_lines() {
     sort "$T/out" | cmp -s - "$T/wanted" || fail "$last: output differs"
 }
 
-two
-two -enable-recovery
+test_two_jobs
+test_two_jobs -enable-recovery
 
 # The second job has no direct connection to the third one.
 last="three jobs"
-serve "$JOINED" broker "$$"
+start_first_job "$JOINED" broker "$$"
 "$MPIEXEC" -timeout 60 -n 2 "$JOINED" watcher "$$" >"$T/watcher.out" 2>"$T/watcher.err" &
 watcher=$!
-await_name
+wait_for_name
 "$MPIEXEC" -timeout 60 -n 2 -enable-recovery "$JOINED" third "$$" >"$T/third.out" 2>"$T/third.err" || true
-served
+wait_for_first_job
 expect_rc 0
 expect_out "rank 0: third: failed process" "rank 1: third: failed process"
 last="watcher of three jobs"
@@ -82,4 +82,4 @@ mv "$T/watcher.out" "$T/out"
 mv "$T/watcher.err" "$T/err"
 expect_rc 0
 expect_out "rank 0: third: failed process" "rank 1: third: failed process"
-finish
+finish_test

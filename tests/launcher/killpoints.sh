@@ -6,7 +6,7 @@ kill_lib=$(dirname "$(dirname "$MPIEXEC")")/lib/kill
 cp "$SPAWNER" "$T/spawner"
 export LD_LIBRARY_PATH="$kill_lib" FISHPLATE_NAME_DIR="$T/names"
 
-gone() {
+expect_no_spawner() {
     for pid in $(pgrep -f "^$T/spawner" || true); do
         expect_gone "$pid"
     done
@@ -16,14 +16,14 @@ gone() {
 cells=0
 for point in spawn_port_open spawn_requested spawn_accepted port_caller_proved port_connector_proved meet_verdict_sent \
     meet_cards_learned meet_settled; do
-    FISHPLATE_KILL_AT=$point:1:0 run -timeout 60 -n 2 "$T/spawner" hello
+    FISHPLATE_KILL_AT=$point:1:0 run_mpiexec -timeout 60 -n 2 "$T/spawner" hello
     last="kill point $point, $last"
     [ "$rc" -ne 0 ] && [ "$rc" -ne 124 ] || fail "$last: exit status $rc"
-    gone
+    expect_no_spawner
     cells=$((cells + 1))
 done
 
-# The server or its client is killed. A server whose client died before it was accepted waits for the next client.
+# The server or its client is killed. If the client dies before the server has accepted it, the server waits for the next client.
 for who in serve ask; do
     for point in port_caller_proved port_connector_proved meet_verdict_sent meet_cards_learned meet_settled; do
         last="kill point $point of $who"
@@ -36,19 +36,19 @@ for who in serve ask; do
         read -r line <&4
         at=
         [ $who != ask ] || at=$point:1:0
-        FISHPLATE_KILL_AT=$at run -timeout 60 -n 1 "$T/spawner" ask kill-$point
+        FISHPLATE_KILL_AT=$at run_mpiexec -timeout 60 -n 1 "$T/spawner" ask kill-$point
         [ "$rc" -ne 124 ] || fail "$last: the client did not end"
         if kill -0 $pid 2>/dev/null; then
-            FISHPLATE_KILL_AT='' run -timeout 60 -n 1 "$T/spawner" ask kill-$point
+            FISHPLATE_KILL_AT='' run_mpiexec -timeout 60 -n 1 "$T/spawner" ask kill-$point
         fi
         rc=0
         wait $pid || rc=$?
         [ "$rc" -ne 124 ] || fail "$last: the server did not end"
         exec 4<&-
         rm "$T/said"
-        gone
+        expect_no_spawner
         cells=$((cells + 1))
     done
 done
 echo "$cells cells"
-finish
+finish_test

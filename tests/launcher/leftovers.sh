@@ -3,14 +3,14 @@
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 mkfifo "$T/up" "$T/alive"
-make_shell
-# Other programs of the machine also use /dev/shm; files of this library have one of these names.
-ours_in_shm() {
+make_local_shell
+# Prints the files of this library in /dev/shm, which other programs of the machine use too.
+list_our_shm_files() {
     find /dev/shm -maxdepth 1 \( -name '*fishplate*' -o -name '*softib*' -o -name 'fp*' \) 2>/dev/null | sort
 }
-shm_before=$(ours_in_shm)
+shm_before=$(list_our_shm_files)
 
-# Children in sessions of their own, children whose parent has gone, children without output.
+# A rank with two children: one in its own session, and one without output whose parent has ended.
 cat >"$T/rank" <<END
 #!/bin/sh
 setsid sleep 1000 &
@@ -20,8 +20,9 @@ exec sleep 1000
 END
 chmod +x "$T/rank"
 
-# Ranks can open the pipe while this script holds it; then the script closes it and waits until no process holds it.
-hold() {
+# The script holds both ends of the pipe open until the ranks have opened it; then wait_until_gone closes its ends and waits until no
+# process has the pipe open.
+open_alive_pipe() {
     exec 6<>"$T/up" 7<>"$T/alive"
 }
 wait_until_gone() {
@@ -31,19 +32,19 @@ wait_until_gone() {
     wait $reader
 }
 
-# The front's child is the reaper, whose child is the worker.
-worker_of() {
+# print_worker_pid PID: mpiexec's first process has a child, the reaper, whose child is the worker.
+print_worker_pid() {
     reaper=$(cat "/proc/$1/task/$1/children")
     reaper=${reaper%% *}
     cat "/proc/$reaper/task/$reaper/children"
 }
 
-# kill_and_look who mpiexec-arguments...
-kill_and_look() {
+# expect_nothing_left_after_kill PROCESS MPIEXEC-ARGUMENTS...: starts a job, kills one of its processes, and waits for all others.
+expect_nothing_left_after_kill() {
     who=$1
     shift
     last="killing the $who of: mpiexec $*"
-    hold
+    open_alive_pipe
     setsid "$MPIEXEC" "$@" "$T/rank" >"$T/out" 2>"$T/err" 5>"$T/alive" 6>&- 7>&- &
     pid=$!
     read -r rank1 <&6
@@ -51,9 +52,9 @@ kill_and_look() {
     # shellcheck disable=SC2046 # several pids
     case $who in
     front) kill -KILL $pid ;;
-    worker) kill -KILL $(worker_of $pid) ;;
+    worker) kill -KILL $(print_worker_pid $pid) ;;
     reaper) kill -KILL $(cat /proc/$pid/task/$pid/children) ;;
-    "front and worker") kill -KILL $pid $(worker_of $pid) ;;
+    "front and worker") kill -KILL $pid $(print_worker_pid $pid) ;;
     group) kill -KILL -$pid ;;
     rank) kill -KILL "$rank1" ;;
     esac
@@ -63,23 +64,23 @@ kill_and_look() {
     expect_rc 137
 }
 
-kill_and_look front -n 2
-kill_and_look worker -n 2
+expect_nothing_left_after_kill front -n 2
+expect_nothing_left_after_kill worker -n 2
 expect_err "worker process of mpiexec was killed"
-kill_and_look reaper -n 2
-kill_and_look "front and worker" -n 2
-kill_and_look group -n 2
-kill_and_look rank -n 2
+expect_nothing_left_after_kill reaper -n 2
+expect_nothing_left_after_kill "front and worker" -n 2
+expect_nothing_left_after_kill group -n 2
+expect_nothing_left_after_kill rank -n 2
 expect_err "was killed by signal 9"
-kill_and_look front -n 2 -launcher-exec "$T/shell" -hosts a,b
-kill_and_look worker -n 2 -launcher-exec "$T/shell" -hosts a,b
-kill_and_look rank -n 2 -launcher-exec "$T/shell" -hosts a,b
+expect_nothing_left_after_kill front -n 2 -launcher-exec "$T/shell" -hosts a,b
+expect_nothing_left_after_kill worker -n 2 -launcher-exec "$T/shell" -hosts a,b
+expect_nothing_left_after_kill rank -n 2 -launcher-exec "$T/shell" -hosts a,b
 
 # A successful job also ends the processes that its ranks left running.
-hold
-run -n 1 sh -c "exec 5>'$T/alive' 6>&- 7>&-; setsid sleep 1000 >/dev/null 2>&1 & exit 0"
+open_alive_pipe
+run_mpiexec -n 1 sh -c "exec 5>'$T/alive' 6>&- 7>&-; setsid sleep 1000 >/dev/null 2>&1 & exit 0"
 expect_rc 0
 wait_until_gone
 
-[ "$shm_before" = "$(ours_in_shm)" ] || fail "something new lies in /dev/shm"
-finish
+[ "$shm_before" = "$(list_our_shm_files)" ] || fail "something new lies in /dev/shm"
+finish_test

@@ -7,9 +7,9 @@ trap 'rm -rf "$T"' EXIT
 trap 'exit 1' HUP INT TERM
 failures=0
 
-# guarded: runs the script again under mpiexec, which always ends every descendant process: for tests that start daemons. The
-# jobs of the test see nothing of that mpiexec.
-guarded() {
+# run_guarded: runs the script again under mpiexec, which ends every descendant process of the script, for tests that start daemons. The
+# variables of that mpiexec are removed, so that they do not affect the jobs of the test.
+run_guarded() {
     if [ "${GUARDED-}" = yes ]; then
         unset PMI_FD PMI_RANK PMI_SIZE PMI_APPNUM PMI_UNIVERSE_SIZE MPI_LOCALNRANKS MPI_LOCALRANKID
         for name in $(env | sed -n 's/^\(FISHPLATE_[A-Z_]*\)=.*/\1/p'); do
@@ -38,28 +38,28 @@ fail() {
     done
 }
 
-# run mpiexec-arguments...: leaves rc, $T/out and $T/err.
-run() {
+# run_mpiexec ARGUMENTS...: sets rc; the output is in $T/out and $T/err.
+run_mpiexec() {
     rc=0
     last="mpiexec $*"
     "$MPIEXEC" "$@" >"$T/out" 2>"$T/err" || rc=$?
 }
 
-# launch words...: runs another launcher; leaves rc, $T/out and $T/err.
-launch() {
+# run_launcher COMMAND...: runs another launcher or a program; sets rc; the output is in $T/out and $T/err.
+run_launcher() {
     rc=0
     last="$*"
     "$@" >"$T/out" 2>"$T/err" </dev/null || rc=$?
 }
 
-# pipes: $T/up, into which programs write lines for next_line, and $T/go, from which they read.
-pipes() {
+# open_pipes: creates $T/up, into which programs write lines for read_line_of_job, and $T/go, from which they read.
+open_pipes() {
     mkfifo "$T/up" "$T/go"
     exec 6<>"$T/up" 7<>"$T/go"
 }
 
-# begin mpiexec-arguments...: starts mpiexec as `run` does, in the background, until end_of_job.
-begin() {
+# start_job ARGUMENTS...: starts mpiexec as run_mpiexec does, but in the background, until wait_for_job.
+start_job() {
     last="mpiexec $*"
     {
         rc=0
@@ -70,7 +70,7 @@ begin() {
 }
 
 # Reads a line of the programs into $line; fails if the job has ended instead.
-next_line() {
+read_line_of_job() {
     read -r line <&6
     [ "$line" != ended ] || {
         fail "$last: the job ended too early, with status $(cat "$T/rc")"
@@ -78,19 +78,19 @@ next_line() {
     }
 }
 
-end_of_job() {
+wait_for_job() {
     while read -r line <&6 && [ "$line" != ended ]; do
         :
     done
     rc=$(cat "$T/rc")
 }
 
-# mpi_programs launcher-words...: runs point-to-point and collective MPI programs under the launcher. They are slow with a
-# sanitizer: then a script runs all of them once, and later only the first, which tests how the ranks find each other.
+# run_mpi_programs LAUNCHER...: runs point-to-point and collective MPI programs under the launcher. They are slow with a sanitizer, so
+# there the first call of a script runs all of them and later calls only the first program.
 programs="mpi_p2p_order mpi_p2p_sendrecv mpi_coll_chosen"
-mpi_programs() {
+run_mpi_programs() {
     for program in $programs; do
-        launch timeout 100 "$@" "$MPI_TESTS/$program"
+        run_launcher timeout 100 "$@" "$MPI_TESTS/$program"
         expect_rc 0
     done
     [ -z "${SANITIZED:-}" ] || programs=mpi_p2p_order
@@ -101,7 +101,7 @@ has_softib() {
     [ -e "$(dirname "$MPIEXEC")/../lib/softib/libibverbs.so.1" ]
 }
 
-# Waits for some time for the end of a process that is not a child of this script; a zombie counts as ended.
+# expect_gone PID: waits up to 60 s until a process that is not a child of this script has ended; a zombie counts as ended.
 expect_gone() {
     tries=0
     while kill -0 "$1" 2>/dev/null && ! grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null; do
@@ -115,8 +115,8 @@ expect_gone() {
     done
 }
 
-# own_client: copies the client to a private path, so that its processes can be distinguished from those of other tests.
-own_client() {
+# copy_client: copies the client to a private path, which distinguishes its processes from those of other tests.
+copy_client() {
     cp "$CLIENT" "$T/client"
     CLIENT=$T/client
 }
@@ -131,7 +131,7 @@ expect_rc() {
     [ "$rc" -eq "$1" ] || fail "$last: exit status $rc, expected $1"
 }
 
-# The whole output, lines in any order (ranks run side by side).
+# expect_out LINE...: the output consists of these lines, in any order, since ranks run in parallel.
 expect_out() {
     sort "$T/out" >"$T/sorted"
     printf '%s\n' "$@" | sort >"$T/wanted"
@@ -142,16 +142,16 @@ expect_out() {
 }
 
 expect_err() {
-    grep -qF -- "$1" "$T/err" || fail "$last: standard error does not say: $1"
+    grep -qF -- "$1" "$T/err" || fail "$last: standard error does not contain: $1"
 }
 
-# Expects no output except the notice about shared cores, which depends on the machine.
+# Standard error is empty except for the note about shared cores, which depends on the machine.
 expect_no_err() {
     ! grep -qv '^mpiexec: Note: [0-9]* ranks share the ' "$T/err" || fail "$last: nothing was expected on standard error"
 }
 
-# A remote shell that stays on this machine.
-make_shell() {
+# make_local_shell: creates $T/shell, a remote shell that runs the command on this machine.
+make_local_shell() {
     cat >"$T/shell" <<'END'
 #!/bin/sh
 shift
@@ -160,7 +160,7 @@ END
     chmod +x "$T/shell"
 }
 
-finish() {
+finish_test() {
     [ "$failures" -eq 0 ] || exit 1
     echo ok
 }

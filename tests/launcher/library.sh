@@ -19,42 +19,42 @@ int main(void)
     return MPI_Finalize();
 }
 END
-compile() {
+compile_program() {
     name=$1
     shift
     cc -I"$build/include" "$T/prog.c" -o "$T/$name" -L"$build/lib" -lmpi_abi "$@" || fail "cc failed"
 }
 
-compile plain
-run -n 2 "$T/plain"
+compile_program plain
+run_mpiexec -n 2 "$T/plain"
 expect_rc 0
 expect_out "size 2 path $build/lib" "size 2 path $build/lib"
-run -env LD_LIBRARY_PATH /nowhere -n 1 "$T/plain"
+run_mpiexec -env LD_LIBRARY_PATH /nowhere -n 1 "$T/plain"
 expect_rc 0
 expect_out "size 1 path /nowhere:$build/lib"
-make_shell
-run -launcher-exec "$T/shell" -hosts a:1,b:1 -n 2 "$T/plain"
+make_local_shell
+run_mpiexec -launcher-exec "$T/shell" -hosts a:1,b:1 -n 2 "$T/plain"
 expect_rc 0
 
 # A script that starts such a program.
-run -n 1 sh -c "'$T/plain'"
+run_mpiexec -n 1 sh -c "'$T/plain'"
 expect_rc 0
 
 # Programs that find a library without mpiexec.
-compile own "-Wl,--enable-new-dtags,-rpath,$build/lib"
-run -n 1 "$T/own"
+compile_program own "-Wl,--enable-new-dtags,-rpath,$build/lib"
+run_mpiexec -n 1 "$T/own"
 expect_out "size 1 path none"
 mkdir "$T/lib"
 ln -s "$build/lib/libmpi_abi.so.1" "$T/lib/"
-compile near '-Wl,--enable-new-dtags,-rpath,/nowhere:$ORIGIN/lib'
-run -n 1 "$T/near"
+compile_program near '-Wl,--enable-new-dtags,-rpath,/nowhere:$ORIGIN/lib'
+run_mpiexec -n 1 "$T/near"
 expect_out "size 1 path none"
-run -env LD_LIBRARY_PATH "$T/lib" -n 1 "$T/plain"
+run_mpiexec -env LD_LIBRARY_PATH "$T/lib" -n 1 "$T/plain"
 expect_out "size 1 path $T/lib"
 
 if command -v python3 >/dev/null; then
-    run -n 2 python3 -c 'import ctypes; mpi = ctypes.CDLL("libmpi_abi.so.1"); mpi.MPI_Init(None, None); mpi.MPI_Finalize(); print("ok")'
+    run_mpiexec -n 2 python3 -c 'import ctypes; mpi = ctypes.CDLL("libmpi_abi.so.1"); mpi.MPI_Init(None, None); mpi.MPI_Finalize(); print("ok")'
     expect_rc 0
     expect_out ok ok
 fi
-finish
+finish_test

@@ -21,8 +21,8 @@ wait_until_gone() {
     wait $reader || fail "$last: a process was left behind"
 }
 
-# within words...: runs mpiexec with these arguments in a shell with limits; ends it by KILL if it does not end.
-within() {
+# run_with_limit COMMAND MPIEXEC-ARGUMENTS...: runs mpiexec in a shell in which COMMAND has set a limit; kills it after 60 s.
+run_with_limit() {
     setting=$1
     shift
     last="$setting; mpiexec $*"
@@ -33,14 +33,14 @@ within() {
     wait_until_gone
 }
 
-# Too few descriptors for all ranks, with the limit reached at any place.
+# Too few descriptors for all ranks; the limit is reached at different places.
 for n in 6 9 12 15 18 19 20 24; do
-    within "ulimit -n $n" -n 12 "$T/rank"
+    run_with_limit "ulimit -n $n" -n 12 "$T/rank"
     expect_rc 1
     expect_err "ulimit -n"
 done
-make_shell
-within "ulimit -n 24" -launcher-exec "$T/shell" -hosts a,b -n 16 "$T/rank"
+make_local_shell
+run_with_limit "ulimit -n 24" -launcher-exec "$T/shell" -hosts a,b -n 16 "$T/rank"
 expect_rc 1
 
 # Too few processes for mpiexec and two ranks, and too little memory for MPI_Init. Limits of processes do not bind root.
@@ -54,25 +54,25 @@ if [ "$(id -u)" -eq 0 ] && command -v prlimit >/dev/null && $nobody "$MPIEXEC" -
 fi
 if [ -z "${SANITIZED:-}" ]; then
     for kib in 50000 100000; do
-        within "ulimit -v $kib" -n 2 "$MPI_TESTS/mpi_p2p_order"
+        run_with_limit "ulimit -v $kib" -n 2 "$MPI_TESTS/mpi_p2p_order"
         [ "$rc" -ne 0 ] || fail "$last: exit status 0"
         expect_err "ulimit -v"
     done
 fi
 
 # The smallest sufficient limit.
-within "ulimit -n 32" -n 3 true
+run_with_limit "ulimit -n 32" -n 3 true
 expect_rc 0
 
-# Descriptors that are available at the start but not when the job must be ended.
-start() {
+# All descriptors are used up after the start, when mpiexec must end the job.
+start_two_ranks() {
     exec 7<>"$T/alive" 6<>"$T/up"
     "$MPIEXEC" -n 2 "$T/rank" >&6 2>"$T/err" 5>"$T/alive" 6>&- 7>&- &
     pid=$!
     read -r _ <&6
     read -r _ <&6
 }
-end() {
+wait_for_end() {
     rc=0
     wait $pid 2>/dev/null || rc=$?
     exec 6>&-
@@ -82,8 +82,8 @@ mkfifo "$T/up"
 if command -v prlimit >/dev/null; then
     for whom in rank worker; do
         last="KILL to the $whom while mpiexec may open no file"
-        start
-        # The first grandchild only; the children file ends with a blank.
+        start_two_ranks
+        # The first child and the first grandchild; the children file separates pids by blanks.
         reaper=$(cat /proc/$pid/task/$pid/children)
         reaper=${reaper%% *}
         worker=$(cat /proc/$reaper/task/$reaper/children)
@@ -97,7 +97,7 @@ if command -v prlimit >/dev/null; then
         else
             kill -KILL "$worker"
         fi
-        end
+        wait_for_end
         expect_rc 137
     done
 fi
@@ -110,7 +110,7 @@ elif unshare -rm sh -c "$hide" 2>/dev/null; then
     hidden="unshare -rm"
 else
     echo "not tried: no name space without /proc can be made here"
-    finish
+    finish_test
     exit
 fi
 cat >"$T/hidden" <<END
@@ -119,17 +119,17 @@ exec $hidden sh -c '$hide; exec "\$@"' sh "$MPIEXEC" "\$@"
 END
 chmod +x "$T/hidden"
 MPIEXEC=$T/hidden
-within : -n 2 true
+run_with_limit : -n 2 true
 expect_rc 0
-within : -timeout 1 -n 2 "$T/rank"
+run_with_limit : -timeout 1 -n 2 "$T/rank"
 expect_rc 124
-within : -launcher-exec "$T/shell" -hosts a,b -timeout 2 -n 2 "$T/rank"
+run_with_limit : -launcher-exec "$T/shell" -hosts a,b -timeout 2 -n 2 "$T/rank"
 expect_rc 124
 grep -q up "$T/out" || fail "$last: no agent can be started without /proc"
 for sig in TERM KILL; do
     last="SIG$sig to mpiexec without /proc"
-    start
+    start_two_ranks
     kill -$sig $pid
-    end
+    wait_for_end
 done
-finish
+finish_test

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 command -v mpicc.mpich >/dev/null || skip "mpicc.mpich (package libmpich-dev) is not installed"
-make_shell
+make_local_shell
 cat >"$T/sum.c" <<'END'
 #include <mpi.h>
 #include <stdio.h>
@@ -18,10 +18,10 @@ int main(int argc, char **argv)
 }
 END
 mpicc.mpich "$T/sum.c" -o "$T/sum" 2>"$T/err" || skip "mpicc.mpich does not work here"
-run -n 3 "$T/sum"
+run_mpiexec -n 3 "$T/sum"
 expect_rc 0
 expect_out 3 3 3
-run -n 2 -launcher-exec "$T/shell" -hosts a,b "$T/sum"
+run_mpiexec -n 2 -launcher-exec "$T/shell" -hosts a,b "$T/sum"
 expect_rc 0
 expect_out 1 1
-finish
+finish_test

@@ -2,17 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 . "$TESTS/netns_up.sh"
-guarded
+run_guarded
 export FISHPLATE_SPIN_US=0 # the simulated hosts share the processors without knowing it
-own_client
+copy_client
 per_host=$(echo $hosts | sed 's/,/:2,/g'):2
 
-run -launcher-exec "$T/shell" -hosts $id-n0:2,$id-n1:2,$id-n2:2,localhost:2 "$CLIENT" exchange
+run_mpiexec -launcher-exec "$T/shell" -hosts $id-n0:2,$id-n1:2,$id-n2:2,localhost:2 "$CLIENT" exchange
 expect_rc 0
 [ "$(grep -c 'exchange ok' "$T/out")" -eq 8 ] || fail "$last: not all ranks came through"
-run -l -fanout 2 -launcher-exec "$T/shell" -hosts $hosts hostname
+run_mpiexec -l -fanout 2 -launcher-exec "$T/shell" -hosts $hosts hostname
 expect_out "[0] $id-n0" "[1] $id-n1" "[2] $id-n2" "[3] $id-n3"
-run -launcher-exec "$T/shell" -hosts $hosts "$CLIENT" crash 1
+run_mpiexec -launcher-exec "$T/shell" -hosts $hosts "$CLIENT" crash 1
 expect_rc 139
 expect_err "Rank 1 on host $id-n1"
 expect_no_client
@@ -31,7 +31,7 @@ END
 chmod +x "$T/door"
 export LISTENING="$T/listening" SHELL_OF_HOST="$T/shell"
 : >"$LISTENING"
-run -l -launcher-exec "$T/door" -hosts $net.10,$net.11,$net.12 hostname
+run_mpiexec -l -launcher-exec "$T/door" -hosts $net.10,$net.11,$net.12 hostname
 expect_out "[0] $id-n0" "[1] $id-n1" "[2] $id-n2"
 towards=$(printf '01%02X%02X%02X\n' "$(echo $net | cut -d. -f3)" "$(echo $net | cut -d. -f2)" "$(echo $net | cut -d. -f1)")
 [ "$(cut -d: -f1 "$LISTENING" | sort -u | tr '\n' ' ')" = "0100007F $towards " ] || fail "$last: listens at $(cat "$LISTENING")"
@@ -39,20 +39,20 @@ towards=$(printf '01%02X%02X%02X\n' "$(echo $net | cut -d. -f3)" "$(echo $net | 
 # MPI between hosts without InfiniBand runs over TCP, and one line reports it.
 has_softib || {
     echo "without softib: no messages between hosts"
-    finish
+    finish_test
     exit 0
 }
-mpi_programs "$MPIEXEC" -launcher-exec "$T/shell" -hosts $per_host
+run_mpi_programs "$MPIEXEC" -launcher-exec "$T/shell" -hosts $per_host
 expect_err "the 4 nodes are connected by software over TCP"
 [ "$(grep -c 'connected by software' "$T/err")" -eq 1 ] || fail "$last: said more than once"
-run -launcher-exec "$T/shell" -hosts $per_host -genv FISHPLATE_STATS 1 "$MPI_TESTS/mpi_p2p_order"
+run_mpiexec -launcher-exec "$T/shell" -hosts $per_host -genv FISHPLATE_STATS 1 "$MPI_TESTS/mpi_p2p_order"
 expect_rc 0
 # The data that a rank publishes does not grow with the job; rank 0 adds the list of nodes.
 awk '/start_put_bytes/ { exit !($3 <= 64) }' "$T/err" || fail "$last: $(grep start_ "$T/err")"
 
 # The same under Hydra.
 if command -v mpiexec.hydra >/dev/null; then
-    mpi_programs mpiexec.hydra -launcher ssh -launcher-exec "$T/shell" -hosts $hosts -ppn 1 -n 4
+    run_mpi_programs mpiexec.hydra -launcher ssh -launcher-exec "$T/shell" -hosts $hosts -ppn 1 -n 4
     expect_err "the 4 nodes are connected by software over TCP"
 fi
 
@@ -60,12 +60,12 @@ fi
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TMPDIR="$T"
 orterun="orterun --mca plm_rsh_agent $T/shell --mca oob_tcp_if_include $net.0/24 --host $per_host"
 if command -v orterun >/dev/null && timeout 60 $orterun true >/dev/null 2>&1; then
-    launch timeout 60 $orterun -n 8 "$CLIENT" exchange
+    run_launcher timeout 60 $orterun -n 8 "$CLIENT" exchange
     expect_rc 0
     [ "$(grep -c 'exchange ok' "$T/out")" -eq 8 ] || fail "$last: not all ranks came through"
-    launch timeout 60 $orterun -n 8 --map-by node "$CLIENT" place
+    run_launcher timeout 60 $orterun -n 8 --map-by node "$CLIENT" place
     grep -q "rank 5 of 8 node 1 of 4 local 1 of 2 .* host $id-n1 launcher pmix" "$T/out" || fail "$last: wrong layout"
-    launch timeout 100 $orterun -n 4 --map-by node "$MPI_TESTS/mpi_p2p_order"
+    run_launcher timeout 100 $orterun -n 4 --map-by node "$MPI_TESTS/mpi_p2p_order"
     expect_rc 0
     expect_err "the 4 nodes are connected by software over TCP"
 else
@@ -93,4 +93,4 @@ for pid in $pids; do
     expect_gone "$pid"
 done
 expect_no_client
-finish
+finish_test

@@ -1,5 +1,5 @@
-# Four hosts on this machine, for as long as the test runs: network namespaces $id-n0 to $id-n3 on a bridge, with addresses
-# and names of their own, reached by the script $T/shell, the remote shell of the tests. Sourced after lib.sh.
+# Four hosts on this machine while the test runs: network namespaces $id-n0 to $id-n3 on a bridge, with their own addresses and names.
+# The script $T/shell is their remote shell. Sourced after lib.sh.
 # SPDX-License-Identifier: Apache-2.0
 [ "$(id -u)" -eq 0 ] || skip "network namespaces need root"
 command -v ip >/dev/null || skip "ip (package iproute2) is not installed"
@@ -10,7 +10,7 @@ bridge=$id-br
 hosts=$id-n0,$id-n1,$id-n2,$id-n3
 [ -z "${NETNS_ID-}" ] || return 0
 
-netns_down() {
+remove_hosts() {
     for i in 0 1 2 3; do
         ip netns del $id-n$i 2>/dev/null
         rm -rf "/etc/netns/$id-n$i"
@@ -18,7 +18,7 @@ netns_down() {
     ip link del $bridge 2>/dev/null
     rm -rf "$T"
 }
-trap netns_down EXIT
+trap remove_hosts EXIT
 ip netns add $id-n0 2>/dev/null || skip "no network namespace can be made here"
 ip link add $bridge type bridge 2>/dev/null || skip "no bridge can be made here"
 ip addr add $net.1/24 dev $bridge && ip link set $bridge up || skip "the bridge cannot be set up"

@@ -2,20 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 
-run -l -n 3 sh -c 'echo one; echo two'
+run_mpiexec -l -n 3 sh -c 'echo one; echo two'
 expect_out "[0] one" "[0] two" "[1] one" "[1] two" "[2] one" "[2] two"
 for name in -prepend-rank --prepend-rank --tag-output; do
-    run $name -n 1 echo text
+    run_mpiexec $name -n 1 echo text
     expect_out "[0] text"
 done
-# A last line without an end, lines in pieces, empty lines.
-run -l -n 2 sh -c 'printf a; printf "b\n\nc"'
+# A last line without newline, a line in several writes, empty lines.
+run_mpiexec -l -n 2 sh -c 'printf a; printf "b\n\nc"'
 expect_out "[0] ab" "[0] " "[0] c" "[1] ab" "[1] " "[1] c"
-run -n 1 printf 'no newline'
+run_mpiexec -n 1 printf 'no newline'
 printf 'no newline' | cmp -s - "$T/out" || fail "$last: output was changed"
 
 # Standard error is separate.
-run -l -n 2 sh -c 'echo out; echo err >&2'
+run_mpiexec -l -n 2 sh -c 'echo out; echo err >&2'
 expect_out "[0] out" "[1] out"
 expect_err "[0] err"
 expect_err "[1] err"
@@ -31,14 +31,14 @@ else
 fi
 END
 chmod +x "$T/long"
-run -l -n 3 "$T/long"
+run_mpiexec -l -n 3 "$T/long"
 expect_rc 0
 [ "$(wc -l <"$T/out")" -eq 2001 ] || fail "$last: $(wc -l <"$T/out") lines, expected 2001"
 [ "$(grep '^\[0\] ' "$T/out" | wc -c)" -eq 1000005 ] || fail "$last: the long line was split"
 [ "$(grep -cE '^\[[12]\] [0-9]+$' "$T/out")" -eq 2000 ] || fail "$last: short lines were damaged"
 
 # Much output from ranks that end at once; each rank's own order is kept.
-run -n 4 sh -c 'seq $((PMI_RANK * 100000)) $((PMI_RANK * 100000 + 99999))'
+run_mpiexec -n 4 sh -c 'seq $((PMI_RANK * 100000)) $((PMI_RANK * 100000 + 99999))'
 expect_rc 0
 [ "$(wc -l <"$T/out")" -eq 400000 ] || fail "$last: $(wc -l <"$T/out") lines, expected 400000"
 seq 0 399999 >"$T/wanted"
@@ -58,7 +58,7 @@ reader=$!
 wait $reader
 [ "$(cat "$T/out")" -eq 10000000 ] || fail "$last got $(cat "$T/out") bytes, expected 10000000"
 
-# A reader that closes the pipe ends the job silently, as in any pipeline, unless the job is configured to continue. `yes` would never end.
+# If the reader closes the pipe, the job ends silently, as in any pipeline, unless an option makes it continue. `yes` never ends by itself.
 last="a reader that left"
 {
     rc=0
@@ -85,7 +85,7 @@ if [ -w /dev/full ]; then
     expect_rc 1
     expect_err "standard output cannot be written (No space left on device)"
     [ "$(wc -l <"$T/err")" -eq 1 ] || fail "$last: one message was expected"
-    run -outfile-pattern /dev/full -n 2 sh -c 'echo text'
+    run_mpiexec -outfile-pattern /dev/full -n 2 sh -c 'echo text'
     expect_rc 1
     expect_err "/dev/full cannot be written"
 fi
@@ -105,13 +105,13 @@ last="everything closed"
 "$MPIEXEC" -n 2 echo text <&- >&- 2>&- || fail "$last: exit status $?"
 
 # Files.
-run -outfile-pattern "$T/out.%r" -errfile-pattern "$T/err.%h.%r" -n 2 sh -c 'echo I am $PMI_RANK; echo E >&2'
+run_mpiexec -outfile-pattern "$T/out.%r" -errfile-pattern "$T/err.%h.%r" -n 2 sh -c 'echo I am $PMI_RANK; echo E >&2'
 expect_rc 0
 [ "$(cat "$T/out.1")" = "I am 1" ] || fail "$last: $T/out.1 is wrong"
 [ "$(cat "$T/err.$(hostname).0")" = "E" ] || fail "$last: the file for errors is wrong"
 [ ! -s "$T/out" ] || fail "$last: output went to both places"
 # Output printed before a failure is shown before the message about the failure: on one host, on two, and through agents.
-make_shell
+make_local_shell
 nodes=""
 ! has_softib || nodes="-vnodes 2"
 for where in "" "$nodes" "-launcher-exec $T/shell -hosts a:2,b:1"; do
@@ -129,4 +129,4 @@ for where in "" "$nodes" "-launcher-exec $T/shell -hosts a:2,b:1"; do
         done
     done
 done
-finish
+finish_test

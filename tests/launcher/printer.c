@@ -1,4 +1,4 @@
-/* printer.c: every rank prints a line and passes a barrier; then rank 0 ends the job in the way that its
+/* printer.c: every rank prints a line and passes a barrier; then rank 0 ends the job by the failure that its
  * argument names. tests/launcher/output.sh checks the lines.
  *
  * SPDX-License-Identifier: Apache-2.0 */

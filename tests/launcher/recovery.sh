@@ -1,48 +1,48 @@
 # Jobs that continue when ranks die: the ranks that are notified, on this host and on others, and the exit status of the job.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
-make_shell
+make_local_shell
 program=$MPI_TESTS/mpi_ft_coll
 [ -x "$program" ] || exit 77
 
 # The status is that of the surviving ranks; one line names the dead ranks.
-run -enable-recovery -n 3 "$program"
+run_mpiexec -enable-recovery -n 3 "$program"
 expect_rc 0
 expect_err "the others went on without them"
 grep -q "rank 2 of 3 dies" "$T/out" || fail "$last: the last line of a rank that was killed is missing"
-run --with-ft ulfm -n 3 "$program"
+run_mpiexec --with-ft ulfm -n 3 "$program"
 expect_rc 0
 # If a surviving rank fails, the status is that of the first such rank.
-run -disable-auto-cleanup -n 3 "$program"
+run_mpiexec -disable-auto-cleanup -n 3 "$program"
 expect_rc 137
 # Without recovery the job ends.
-run -n 3 "$program"
+run_mpiexec -n 3 "$program"
 expect_rc 137
 # Agents notify their ranks.
-run -enable-recovery -launcher-exec "$T/shell" -hosts a:1,b:1,c:1 -n 3 "$program"
+run_mpiexec -enable-recovery -launcher-exec "$T/shell" -hosts a:1,b:1,c:1 -n 3 "$program"
 expect_rc 0
 expect_err "on host b"
 # A program that never called MPI_Init cannot go on.
-run -enable-recovery -n 2 sh -c 'if [ $PMI_RANK = 1 ]; then exit 5; fi'
+run_mpiexec -enable-recovery -n 2 sh -c 'if [ $PMI_RANK = 1 ]; then exit 5; fi'
 expect_rc 5
-# No rank is left to continue, of the job and of the jobs that it spawned; or the death watchers end normally.
-run -enable-recovery -n 2 "$SPAWNER" die
+# No rank of the job and of its spawned jobs is left; then the death watchers end normally.
+run_mpiexec -enable-recovery -n 2 "$SPAWNER" die
 expect_rc 137
 expect_err "nobody was left to go on"
-run -enable-recovery -n 2 "$SPAWNER" leave
+run_mpiexec -enable-recovery -n 2 "$SPAWNER" leave
 expect_rc 0
 expect_out "child 0 of 2 goes on" "child 1 of 2 goes on"
 # The surviving ranks are on another host than the dead ones, and its agent belongs to their job alone.
-run -enable-recovery -launcher-exec "$T/shell" -hosts a:2,b:2 -n 2 "$SPAWNER" leave b
+run_mpiexec -enable-recovery -launcher-exec "$T/shell" -hosts a:2,b:2 -n 2 "$SPAWNER" leave b
 expect_rc 0
 expect_out "child 0 of 2 goes on" "child 1 of 2 goes on"
-run -enable-recovery -launcher-exec "$T/shell" -hosts a:2,b:2 -n 2 "$SPAWNER" lose b
+run_mpiexec -enable-recovery -launcher-exec "$T/shell" -hosts a:2,b:2 -n 2 "$SPAWNER" lose b
 expect_rc 0
 expect_out "parent 0 of 2 goes on" "parent 1 of 2 goes on"
 
-# A lost host has not confirmed its piece of standard input: the ranks of other hosts still receive the next one.
+# A host is lost before its agent has confirmed a piece of standard input: the ranks of other hosts still receive the next piece.
 if has_softib; then
-    pipes
+    open_pipes
     mkfifo "$T/in" "$T/taken"
     exec 4<>"$T/in" 5<>"$T/taken"
     last="standard input after the loss of a host"
@@ -55,7 +55,7 @@ if has_softib; then
         echo ended | tee "$T/taken" >"$T/up"
     } &
     for i in 0 1; do
-        next_line
+        read_line_of_job
         case $line in "1 "*) victim=$(echo "$line" | cut -d' ' -f2) ;; esac
     done
     agent=$(ps -o ppid= -p "$victim" | tr -d ' ')
@@ -63,15 +63,15 @@ if has_softib; then
     echo first >&4
     read -r line <&5
     kill -KILL "$agent"
-    next_line
+    read_line_of_job
     [ "$line" = "on 1" ] || fail "$last: $line"
     echo second >&4
     read -r line <&5
     [ "$line" = second ] || fail "$last: rank 0 read $line"
     echo >&7
-    end_of_job
+    wait_for_job
     expect_rc 0
     expect_err "Host b, with 1 rank, was lost"
     expect_gone "$victim"
 fi
-finish
+finish_test

@@ -3,8 +3,8 @@
 . "$TESTS/lib.sh"
 mkfifo "$T/up" "$T/got"
 
-# start script [program]: two ranks that write to $T/up when their traps are set; the program runs mpiexec.
-start() {
+# start_ranks SCRIPT [PROGRAM]: starts two ranks, and waits until both have set their traps and written to $T/up. PROGRAM runs mpiexec.
+start_ranks() {
     "${2-env}" "$MPIEXEC" -n 2 sh -c "$1" >"$T/out" 2>"$T/err" &
     pid=$!
     last="mpiexec -n 2 sh -c '$1'"
@@ -15,13 +15,13 @@ start() {
     exec 3<&-
 }
 
-end() {
+wait_for_mpiexec() {
     rc=0
     wait $pid || rc=$?
 }
 
-# until_state letter: waits some time until mpiexec has this state in /proc (S asleep, T stopped).
-until_state() {
+# wait_for_state LETTER: waits up to 20 s until mpiexec has this state in /proc (S asleep, T stopped).
+wait_for_state() {
     tries=0
     while read -r _ _ state _ <"/proc/$pid/stat" && [ "$state" != "$1" ]; do
         tries=$((tries + 1))
@@ -34,55 +34,55 @@ until_state() {
     done
 }
 
-start "trap 'exit 3' TERM; echo up >$T/up; while :; do sleep 1000 & wait; done"
+start_ranks "trap 'exit 3' TERM; echo up >$T/up; while :; do sleep 1000 & wait; done"
 kill -TERM $pid
-end
+wait_for_mpiexec
 expect_rc 3
 expect_err "Received SIGTERM"
 
-start "echo up >$T/up; exec sleep 1000"
+start_ranks "echo up >$T/up; exec sleep 1000"
 kill -INT $pid
-end
+wait_for_mpiexec
 expect_rc 130
-start "echo up >$T/up; exec sleep 1000"
+start_ranks "echo up >$T/up; exec sleep 1000"
 kill -HUP $pid
-end
+wait_for_mpiexec
 expect_rc 129
 
 # USR1 is passed on and has no other effect.
-start "trap 'echo got usr1; kill \$!; exit 0' USR1; sleep 1000 & echo up >$T/up; wait"
+start_ranks "trap 'echo got usr1; kill \$!; exit 0' USR1; sleep 1000 & echo up >$T/up; wait"
 kill -USR1 $pid
-end
+wait_for_mpiexec
 expect_rc 0
 expect_out "got usr1" "got usr1"
 
-# Ranks that ignore all signals are ended by KILL; a second signal means at once.
-start "trap '' INT TERM; echo up >$T/up; while :; do sleep 1000; done"
+# Ranks that ignore all signals are ended by KILL, without delay after a second signal.
+start_ranks "trap '' INT TERM; echo up >$T/up; while :; do sleep 1000; done"
 kill -INT $pid
 kill -TERM $pid
-end
+wait_for_mpiexec
 [ "$rc" -ge 128 ] || fail "$last: exit status $rc, expected 128 or more"
 
 # A suspended job continues even if CONT follows TSTP at once: no stop remains when the two signals race. In a process group of its
 # own, as from a terminal: in an orphaned group TSTP has no effect.
 printf '#!/usr/bin/env python3\nimport os, sys\nos.setpgid(0, 0)\nos.execv(sys.argv[1], sys.argv[1:])\n' >"$T/apart"
 chmod +x "$T/apart"
-start "echo up >$T/up; read -r line <$T/got; echo done" "$T/apart"
+start_ranks "echo up >$T/up; read -r line <$T/got; echo done" "$T/apart"
 kill -TSTP $pid
-until_state T
+wait_for_state T
 kill -CONT $pid
 # The time between the two signals grows from less to more than mpiexec needs to wake up.
 for round in $(seq 400); do
-    until_state S
+    wait_for_state S
     gap=$((round % 100))
     kill -TSTP $pid
     while [ $gap -gt 0 ]; do gap=$((gap - 1)); done
     kill -CONT $pid
 done
-until_state S
+wait_for_state S
 exec 4<>"$T/got"
 printf 'a\nb\n' >&4
-end
+wait_for_mpiexec
 exec 4<&-
 expect_rc 0
-finish
+finish_test

@@ -1,6 +1,5 @@
-# A Slurm cluster of four nodes on this machine, for as long as the test runs: its own munged, slurmctld and four slurmd
-# on free ports, with all their files in $T. Sourced after lib.sh; leaves SLURM_CONF set. Everything is ended by process
-# id when the test ends, however it ends.
+# A Slurm cluster of four nodes on this machine while the test runs: separate munged, slurmctld and four slurmd on free ports, with all
+# their files in $T. Sourced after lib.sh; sets SLURM_CONF. The daemons are ended by process id at every exit of the test.
 # SPDX-License-Identifier: Apache-2.0
 [ "$(id -u)" -eq 0 ] || skip "slurmd needs root"
 for tool in munged slurmctld slurmd srun python3; do
@@ -9,7 +8,7 @@ done
 slurm_host=$(hostname)
 export SLURM_CONF="$T/slurm.conf"
 
-slurm_down() {
+stop_slurm() {
     scancel --quiet --user="$(id -un)" 2>/dev/null
     for file in "$T"/slurmd.*.pid "$T/ctld.pid" "$T/munge/pid"; do
         [ -s "$file" ] && kill "$(cat "$file")" 2>/dev/null
@@ -25,7 +24,7 @@ slurm_down() {
     done
     rm -rf "$T"
 }
-trap slurm_down EXIT
+trap stop_slurm EXIT
 
 mkdir -p "$T/state" "$T/munge"
 chmod 755 "$T" "$T/munge"

@@ -47,7 +47,7 @@ static int is_spawned_child(char **argv)
     return strcmp(argv[0], "die") == 0 || strcmp(argv[0], "leave") == 0;
 }
 
-/* Under -enable-recovery: receives fail one after the other as the processes of the other side die. */
+/* Under -enable-recovery: receives until every process of the other group has died and its receive has failed. */
 static void expect_all_deaths(MPI_Comm comm)
 {
     int nothing, others;

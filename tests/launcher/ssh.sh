@@ -6,8 +6,8 @@ sshd=$(command -v sshd || echo /usr/sbin/sshd)
     skip "ssh or sshd (packages openssh-client, openssh-server) is not installed"
 command -v python3 >/dev/null || skip "python3, to find a free port, is not installed"
 [ "$(id -u)" -ne 0 ] || [ -d /run/sshd ] || mkdir /run/sshd 2>/dev/null || skip "sshd needs /run/sshd"
-guarded
-own_client
+run_guarded
+copy_client
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 ssh-keygen -q -t ed25519 -N '' -f "$T/hostkey" && ssh-keygen -q -t ed25519 -N '' -f "$T/key" ||
     skip "ssh-keygen does not work"
@@ -41,20 +41,20 @@ until ssh -F "$T/ssh_config" one true 2>"$T/err"; do
     sleep 0.2
 done
 
-remote() {
-    run -launcher-exec "ssh -F $T/ssh_config" -hosts one:2,two:2,three:2,four:2 -timeout 60 "$@"
+run_on_four_hosts() {
+    run_mpiexec -launcher-exec "ssh -F $T/ssh_config" -hosts one:2,two:2,three:2,four:2 -timeout 60 "$@"
 }
-remote "$CLIENT" exchange
+run_on_four_hosts "$CLIENT" exchange
 expect_rc 0
 [ "$(grep -c 'exchange ok' "$T/out")" -eq 8 ] || fail "$last: not all ranks came through"
-remote -fanout 2 -l -genv A "two  words, 'quoted'" sh -c 'echo $FISHPLATE_HOST "$A"' # also from host to host
+run_on_four_hosts -fanout 2 -l -genv A "two  words, 'quoted'" sh -c 'echo $FISHPLATE_HOST "$A"' # also from host to host
 expect_out "[0] one two  words, 'quoted'" "[1] one two  words, 'quoted'" "[2] two two  words, 'quoted'" \
     "[3] two two  words, 'quoted'" "[4] three two  words, 'quoted'" "[5] three two  words, 'quoted'" \
     "[6] four two  words, 'quoted'" "[7] four two  words, 'quoted'"
-remote "$CLIENT" crash 5
+run_on_four_hosts "$CLIENT" crash 5
 expect_rc 139
 expect_err "Rank 5 on host three"
-run -launcher-exec "ssh -F $T/ssh_config -p 1" -hosts one,two sleep 1000
+run_mpiexec -launcher-exec "ssh -F $T/ssh_config -p 1" -hosts one,two sleep 1000
 expect_rc 1
 expect_err "was lost: its agent could not be started"
 
@@ -73,4 +73,4 @@ expect_rc 1
 expect_gone "$pid1"
 expect_gone "$pid2"
 expect_no_client
-finish
+finish_test

@@ -16,7 +16,7 @@ enum { WAIT_MS = 60000 };
 
 static int failures;
 
-static const char *host_of(void *ctx, uint32_t rank)
+static const char *on_host_name(void *ctx, uint32_t rank)
 {
     (void)ctx;
     (void)rank;
@@ -52,7 +52,7 @@ static void test_output_after_sync(void)
     close(next);
     struct output *o = output_new(&loop, &(struct output_options){.out_pattern = name,
                                                                   .size = 1,
-                                                                  .host_of = host_of,
+                                                                  .host_of = on_host_name,
                                                                   .pause = on_pause,
                                                                   .drained = on_event,
                                                                   .no_reader = on_event,

@@ -1,5 +1,4 @@
-/* test_pmi_server.c: the PMI-1 server, driven byte by byte: its answers, and that no bytes of a rank can
- * crash it.
+/* test_pmi_server.c: the PMI-1 server, driven byte by byte: its answers, and that no input of a rank crashes it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

@@ -1,29 +1,29 @@
-# Time limits of the job and of its start. Both messages name the ranks that are responsible.
+# Time limits of the job and of its start. Both messages name the ranks that did not finish.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
-make_shell
+make_local_shell
 
-run -timeout 1 -n 3 sleep 1000
+run_mpiexec -timeout 1 -n 3 sleep 1000
 expect_rc 124
 expect_err "within 1 second (-timeout)"
 expect_err "ranks 0-2 on host $(hostname). They were ended."
-run -timeout 3 -n 3 sh -c '[ $PMI_RANK = 1 ] || exit 0; trap "" TERM; while :; do sleep 1000; done'
+run_mpiexec -timeout 3 -n 3 sh -c '[ $PMI_RANK = 1 ] || exit 0; trap "" TERM; while :; do sleep 1000; done'
 expect_rc 124
 expect_err "Still running: rank 1 on host $(hostname). It was ended."
-run -timeout 1000 -n 2 true
+run_mpiexec -timeout 1000 -n 2 true
 expect_rc 0
-MPIEXEC_TIMEOUT=1 run -n 1 sleep 1000
+MPIEXEC_TIMEOUT=1 run_mpiexec -n 1 sleep 1000
 expect_rc 124
 
 # Ranks that stop waiting themselves report the rank that they waited for; mpiexec may report it too if it is faster.
-run -genv FISHPLATE_INIT_TIMEOUT 3 -n 4 "$CLIENT" absent 2
+run_mpiexec -genv FISHPLATE_INIT_TIMEOUT 3 -n 4 "$CLIENT" absent 2
 expect_rc 9
 expect_err "not all ranks arrived: rank 2 on host $(hostname)"
-FISHPLATE_INIT_TIMEOUT=5 run -launcher-exec "$T/shell" -hosts a,b -n 2 "$CLIENT" absent 1
+FISHPLATE_INIT_TIMEOUT=5 run_mpiexec -launcher-exec "$T/shell" -hosts a,b -n 2 "$CLIENT" absent 1
 expect_rc 9
 expect_err "not all ranks arrived: rank 1 on host b"
 
-# mpiexec reports ranks that would wait forever, and lets them wait.
+# mpiexec reports ranks that wait for ever, and does not end them.
 mkfifo "$T/output"
 exec 6<>"$T/output"
 last="mpiexec with ranks that wait"
@@ -37,4 +37,4 @@ kill -TERM $pid
 wait $pid || rc=$?
 expect_rc 143
 exec 6>&-
-finish
+finish_test

@@ -9,7 +9,7 @@ last="strangers who answer an agent"
 timeout 200 $attack agent "$MPIEXEC" "$T" >"$T/out" 2>&1 || fail "$last"
 
 # Many foreign connections: the job runs nevertheless. Then again with few descriptors for mpiexec.
-run -timeout 200 -launcher-exec "$attack crowd" -hosts a -n 2 "$CLIENT" exchange
+run_mpiexec -timeout 200 -launcher-exec "$attack crowd" -hosts a -n 2 "$CLIENT" exchange
 expect_rc 0
 expect_out "exchange ok" "exchange ok"
 last="a crowd at the door with 32 files"
@@ -21,13 +21,13 @@ rc=0
 expect_rc 0
 
 # A relay between agent and mpiexec can read everything (nothing is encrypted), but never sees the cookie and cannot change anything.
-run -timeout 100 -launcher-exec "$attack between listen" -hosts a -n 2 "$CLIENT" exchange
+run_mpiexec -timeout 100 -launcher-exec "$attack between listen" -hosts a -n 2 "$CLIENT" exchange
 expect_rc 0
 for kind in down twice up; do
-    run -timeout 100 -launcher-exec "$attack between $kind" -hosts a -n 1 sh -c "echo ran; sleep 1000"
+    run_mpiexec -timeout 100 -launcher-exec "$attack between $kind" -hosts a -n 1 sh -c "echo ran; sleep 1000"
     expect_rc 1
     expect_err "Host a, with 1 rank, was lost"
     [ $kind != down ] || [ ! -s "$T/out" ] || fail "$last: a plan that was changed was carried out"
 done
 expect_err "a frame was forged, or changed on the network"
-finish
+finish_test
