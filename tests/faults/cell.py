@@ -1,4 +1,5 @@
-"""Runs one cell of the fault matrix: a job in one situation with one fault. Returns how it ended and what is left of it.
+"""Runs one cell of the fault matrix: a job in one situation with one fault. Returns how the job ended and which processes and files it
+left behind.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -13,7 +14,7 @@ import time
 
 import matrix
 
-GRACE = 20  # seconds beyond mpiexec's own limit before a job counts as hung, and for its processes to go away
+GRACE = 20  # seconds beyond mpiexec's own limit until a job counts as hung, and for its processes to end
 
 FULL = 'mount -t tmpfs -o size=64k none /dev/shm || exit 77; cat /dev/zero > /dev/shm/full 2>/dev/null; exec "$@"'
 
@@ -28,8 +29,8 @@ class Result:
         return self.verdict in (matrix.COMPLETES, matrix.ENDS, "-")
 
 
-def processes(mark):
-    """Living processes that were started with this word in their environment, as {pid: state}."""
+def find_processes(mark):
+    """Returns {pid: state} of the living processes that have this word in their environment."""
     found = {}
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
@@ -55,7 +56,7 @@ class Cell:
         self.mark = f"FAULTS_CELL={os.getpid()}-{self.random.getrandbits(64):x}"
         self.folder = tempfile.mkdtemp(prefix="faults-")
 
-    def environment(self):
+    def make_environment(self):
         f, s = self.fault, self.situation
         env = {k: v for k, v in os.environ.items() if not k.startswith(("FISHPLATE_", "SOFTIB_", "PMI_"))}
         env.update([self.mark.split("=")])
@@ -63,49 +64,49 @@ class Cell:
         env.update(s.env)
         env.update(f.kept)
         env.update(TMPDIR=self.folder, SOFTIB=f"{self.build}/bin/softib", FAULTS_RANK=str(self.random.randrange(self.ranks)),
-                   FAULTS_ROUND=str(self.random.randrange(1, self.rounds)), FAULTS_DELAY=str(self.delay()))
+                   FAULTS_ROUND=str(self.random.randrange(1, self.rounds)), FAULTS_DELAY=str(self.choose_delay_us()))
         if f.what:
             env["FAULTS_WHAT"] = f.what
         if f.what == "qp":
             env["FISHPLATE_VERBS"] = f"{self.build}/tests/faults/libfaults_breaker.so"
-        if fabric := self.fabric():
+        if fabric := self.fabric_settings():
             name = self.mark.split("=")[1]
             env["SOFTIB_FABRIC"] = f"nodes={self.nodes} name=faults-{name} seed={self.random.randrange(1, 1000)} {fabric}"
         return env
 
-    def fabric(self):
-        """Settings for SOFTIB_FABRIC; empty: mpiexec creates the fabric."""
+    def fabric_settings(self):
+        """Returns the settings for SOFTIB_FABRIC; if empty, mpiexec creates the fabric."""
         return self.fault.fabric
 
-    def timeout(self):
+    def timeout_seconds(self):
         """mpiexec's -timeout in seconds."""
         return self.fault.timeout
 
-    def program(self):
+    def program_command(self):
         return [f"{self.build}/tests/faults/faults_traffic", self.situation.traffic]
 
-    def endings(self):
-        return matrix.endings(self.fault, self.situation)
+    def correct_endings(self):
+        return matrix.correct_endings(self.fault, self.situation)
 
-    def explained(self, err):
-        return matrix.explained(self.fault, err)
+    def find_explanation(self, err):
+        return matrix.find_explanation(self.fault, err)
 
-    def meanwhile(self):
+    def act_periodically(self):
         """A periodic action while the job runs; returns the seconds until its next execution."""
         return 0.2 if self.fault.resume else 0.05
 
-    def all_right(self, out):
+    def all_bytes_are_right(self, out):
         """True if the job's output states that every byte was correct."""
         return out.count("bytes right") == self.ranks
 
-    def is_wrong(self, out):
+    def has_wrong_bytes(self, out):
         return "WRONG BYTES" in out
 
-    def delay(self):
-        """Microseconds within which MPI_Init and MPI_Finalize usually run."""
+    def choose_delay_us(self):
+        """Returns a random delay in microseconds, during which MPI_Init or MPI_Finalize usually runs."""
         return self.random.randrange(2000 if self.situation.name == "finalize" else 30000)
 
-    def command(self):
+    def mpiexec_command(self):
         f = self.fault
         where = ["-vnodes", str(self.nodes)]
         if f.agents:
@@ -115,38 +116,38 @@ class Cell:
             os.chmod(shell, 0o755)
             hosts = ",".join(f"{chr(ord('a') + i)}:{self.ranks // self.nodes}" for i in range(self.nodes))
             where = ["-launcher-exec", shell, "-hosts", hosts]
-        program = self.program()
+        program = self.program_command()
         if f.within:
             program = ["sh", "-c", f.within + '; exec "$@"', "sh", *program]
-        job = [f"{self.build}/bin/mpiexec", "-n", str(self.ranks), *where, "-timeout", str(self.timeout()), *program]
+        job = [f"{self.build}/bin/mpiexec", "-n", str(self.ranks), *where, "-timeout", str(self.timeout_seconds()), *program]
         if f.wrap == "full":
             return ["unshare", "-m", "sh", "-c", FULL, "sh", *job]
         return [f"{self.build}/tests/faults/faults_deny", *job] if f.wrap == "deny" else job
 
-    def limits(self):
+    def set_limits(self):
         for name, value in self.fault.limits.items():
             resource.setrlimit(getattr(resource, "RLIMIT_" + name), (value, value))
 
-    def attend(self, job, deadline):
+    def wait_for_job(self, job, deadline):
         """Waits until the job ends. A rank that has stopped itself is continued after a second if the fault requires it (resume)."""
         stopped_since = {}
         while job.poll() is None and time.monotonic() < deadline:
             try:
-                job.wait(self.meanwhile())
+                job.wait(self.act_periodically())
             except subprocess.TimeoutExpired:
                 pass
             if not self.fault.resume or job.poll() is not None:
                 continue
-            for pid, state in processes(self.mark).items():
+            for pid, state in find_processes(self.mark).items():
                 since = stopped_since.setdefault(pid, time.monotonic()) if state == "T" else None
                 if since and time.monotonic() - since > 1:
                     os.kill(pid, signal.SIGCONT)
         return job.poll() is not None
 
-    def leftovers(self):
+    def find_leftovers(self):
         """Processes that do not end by themselves, and files."""
         end = time.monotonic() + GRACE
-        while (left := processes(self.mark)) and time.monotonic() < end:
+        while (left := find_processes(self.mark)) and time.monotonic() < end:
             time.sleep(0.05)
         for pid in left:
             os.kill(pid, signal.SIGKILL)
@@ -158,13 +159,13 @@ class Cell:
         out, err = (os.path.join(self.folder, name) for name in ("out", "err"))
         try:
             with open(out, "wb") as o, open(err, "wb") as e:
-                job = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=o, stderr=e, env=self.environment(),
-                                       preexec_fn=self.limits, start_new_session=True)
-                ended = self.attend(job, began + self.timeout() + GRACE)
+                job = subprocess.Popen(self.mpiexec_command(), stdin=subprocess.DEVNULL, stdout=o, stderr=e, env=self.make_environment(),
+                                       preexec_fn=self.set_limits, start_new_session=True)
+                ended = self.wait_for_job(job, began + self.timeout_seconds() + GRACE)
                 if not ended:
                     job.kill()
                     job.wait()
-            left = self.leftovers()
+            left = self.find_leftovers()
             with open(out, errors="replace") as o, open(err, errors="replace") as e:
                 result = self.judge(job.returncode, ended, left, o.read(), e.read())
         finally:
@@ -174,17 +175,17 @@ class Cell:
 
     def judge(self, status, ended, left, out, err):
         f = self.fault
-        right = self.endings()
+        right = self.correct_endings()
         detail = f"exit status {status}\n{out}{err}"
-        sentence = self.explained(err)
+        sentence = self.find_explanation(err)
         # If the job ended before its mpiexec was killed, only the exit status is lost.
-        complete = status in (0, -signal.SIGKILL if f.what == "front" else 0) and self.all_right(out)
+        complete = status in (0, -signal.SIGKILL if f.what == "front" else 0) and self.all_bytes_are_right(out)
         timed_out = status == 124 and f.timeout == 60
         if status == 77 and f.wrap:
             return Result("-", detail="not possible here: " + err.strip())
         if not ended or timed_out:
             return Result("HANG", detail=detail)
-        if self.is_wrong(out) or (status == 0 and not complete):
+        if self.has_wrong_bytes(out) or (status == 0 and not complete):
             return Result("WRONG", detail=detail)
         if left:
             return Result("LEFT", detail=", ".join(left) + "\n" + detail)

@@ -2,7 +2,7 @@
  *
  *     kill        this rank dies of SIGKILL
  *     stop        this rank is stopped; faults.py continues it, or does not
- *     front       mpiexec's first process is killed: the one the user's shell knows
+ *     front       mpiexec's first process, which the user's shell started, is killed
  *     worker      the process that started this rank is killed: mpiexec's worker, or the agent of this host
  *     port-down   the port of node 1 goes down
  *     port-flap   the port of node 1 goes down and comes up again
@@ -63,8 +63,8 @@ static bool set_port_state(const char *state)
     return system(command) == 0;
 }
 
-/* Waits, with a limit, until a queue pair exists, since there may be none at the start of a job; then
- * breaks it. */
+/* Waits, with a limit, until a queue pair exists (at the start of a job there may be none); then moves it to the
+ * error state. */
 static void break_queue_pair(void)
 {
     void *library = dlopen(getenv("FISHPLATE_VERBS"), RTLD_NOW);

@@ -4,7 +4,7 @@
 #ifndef FAULTS_DAMAGE_H
 #define FAULTS_DAMAGE_H
 
-/* The rank that causes the damage, and the round, from the environment. */
+/* Return the rank that causes the damage, and the round, from the environment. */
 int damage_rank(void);
 int damage_round(void);
 

@@ -1,7 +1,6 @@
-/* departure.c: a rank dies in the agreement of MPI_Finalize before it has forwarded the decision (kill
- * point agree_sending): a rank below it in the tree does not get the decision, since the ranks that have
- * the decision may have left MPI already. No rank may wait for ever. Each rank that leaves MPI_Finalize
- * reports that in one line.
+/* departure.c: a rank dies in the agreement of MPI_Finalize before it has forwarded the decision (kill point
+ * agree_sending). A rank below it in the tree does not get the decision, since the ranks that have the decision may
+ * have left MPI already. No rank may wait for ever. Each rank prints a line after MPI_Finalize.
  *
  *   faults_departure                the ranks of the job
  *   faults_departure spawn RANKS    the ranks of a job that one process spawns

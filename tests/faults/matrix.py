@@ -15,23 +15,23 @@ class Situation:
     env: dict = field(default_factory=dict)
 
 
-def _plain(**env):
+def _without_rings(**env):
     return {"FISHPLATE_IB_POLLSET": "0", **env}
 
 
-def _rendezvous(name):
-    return Situation(name, "large", _plain(FISHPLATE_RENDEZVOUS=name))
+def _rendezvous_situation(name):
+    return Situation(name, "large", _without_rings(FISHPLATE_RENDEZVOUS=name))
 
 
-def _flow(name):
-    return Situation("flow " + name, "flood", _plain(FISHPLATE_LAB="IB_FLOW=" + name, FISHPLATE_IB_BUFFERS="2"))
+def _flow_control_situation(name):
+    return Situation("flow " + name, "flood", _without_rings(FISHPLATE_LAB="IB_FLOW=" + name, FISHPLATE_IB_BUFFERS="2"))
 
 
 SITUATIONS = [
-    Situation("eager", "small", _plain()),
-    *[_rendezvous(name) for name in ("rput", "getcqe", "get", "putnr", "put", "r3")],
-    *[_flow(name) for name in ("hw", "static", "dynamic")],
-    Situation("shared queues", "flood", _plain(FISHPLATE_IB_RECEIVE="shared")),
+    Situation("eager", "small", _without_rings()),
+    *[_rendezvous_situation(name) for name in ("rput", "getcqe", "get", "putnr", "put", "r3")],
+    *[_flow_control_situation(name) for name in ("hw", "static", "dynamic")],
+    Situation("shared queues", "flood", _without_rings(FISHPLATE_IB_RECEIVE="shared")),
     Situation("rings", "small", {"FISHPLATE_IB_POLLSET": "16"}),
     Situation("collectives", "collectives"),
     Situation("start", "start", {"FISHPLATE_IB_CONNECT": "static"}),
@@ -46,10 +46,10 @@ class Fault:
     right: tuple = (COMPLETES,)  # correct endings of a fault in the middle of traffic
     explanation: str = ""  # pattern in the job's standard error that explains an ending
     env: dict = field(default_factory=dict)
-    fabric: str = ""  # settings for SOFTIB_FABRIC besides the number of nodes
+    fabric: str = ""  # settings for SOFTIB_FABRIC in addition to the number of nodes
     agents: bool = False  # hosts are reached through agents instead of virtual nodes
-    limits: dict = field(default_factory=dict)  # of the resource module, by name without RLIMIT_
-    wrap: str = ""  # "deny": no process_vm_readv; "full": /dev/shm without room
+    limits: dict = field(default_factory=dict)  # resource limits by name, without the prefix RLIMIT_
+    wrap: str = ""  # "deny": process_vm_readv is refused; "full": /dev/shm is full
     timeout: int = 60  # mpiexec's -timeout in seconds
     within: str = ""  # shell commands of each rank before the program
     resume: bool = False  # a stopped rank is continued by the driver
@@ -84,14 +84,14 @@ FAULTS = [
 ]
 
 
-def endings(fault, situation):
-    """A fault at the end of a job, or before its start, may be too late or harmless."""
+def correct_endings(fault, situation):
+    """Returns the correct endings. A fault before the start or at the end of a job may have no effect, so the job may also complete."""
     late = fault.what and fault.right == (ENDS,) and situation.name in ("start", "finalize")
     no_port = fault.what == "port-flap" and situation.name == "start"
-    unknown = fault.what == "qp" and situation.name == "put"  # whether the receiver saw the last byte
+    unknown = fault.what == "qp" and situation.name == "put"  # the sender cannot know whether the receiver has seen the last byte
     return (COMPLETES, ENDS) if late or no_port or unknown else fault.right
 
 
-def explained(fault, text):
-    """The line of standard error that explains the ending, or None."""
+def find_explanation(fault, text):
+    """Returns the line of standard error that explains the ending, or None."""
     return next((line for line in text.splitlines() if re.search(fault.explanation, line)), None) if fault.explanation else None

@@ -18,7 +18,8 @@
 enum { READS = 2000, BYTES = 3000 };
 
 static pthread_t main_thread;
-static int fast, reads; /* fast: the clock advances by 1 s per reading; reads: number of such readings */
+/* fast: not 0 while the clock advances by 1 s per reading; reads: number of these readings */
+static int fast, reads;
 static pid_t peer;
 
 static int is_in_library(const void *caller)
@@ -60,6 +61,6 @@ int main(int argc, char **argv)
         kill(peer, SIGCONT);
         return 1;
     }
-    printf("rank %d got through\n", rank);
+    printf("rank %d finished\n", rank);
     return memcmp(in, out, BYTES) != 0;
 }

@@ -1,6 +1,6 @@
-/* points.c: the program of the kill point tests: rounds of every kind of communication that has kill
- * points, with every byte checked. A rank may die at any moment; the others continue with a communicator
- * without it. Each rank that finishes prints one line.
+/* points.c: the program of the kill point tests: rounds of every kind of communication that has kill points. Every
+ * byte is checked. A rank may die at any time; the others continue with a communicator without it. Each rank that
+ * finishes prints one line.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "living.h"
@@ -176,7 +176,7 @@ int main(int argc, char **argv)
             test_files(argc > 1 ? argv[1] : "points.file");
             test_agree();
         }
-    printf("rank %d got through, one of %d\n", first, size);
+    printf("rank %d finished, one of %d\n", first, size);
     MPI_Finalize();
     return 0;
 }

@@ -109,7 +109,7 @@ int main(int argc, char **argv)
     if (!is_child)
         others = spawn_children(argv[0], argc > 1 ? argv[1] : "");
     if (others == MPI_COMM_NULL) {
-        printf("parent %d got through without children\n", rank);
+        printf("parent %d finished without children\n", rank);
         MPI_Finalize();
         return 0;
     }
@@ -120,8 +120,8 @@ int main(int argc, char **argv)
     for (int peer = 0; peer < size; peer++)
         dead += lost[peer];
     if (dead > 1)
-        printf("%s %d: %d processes are said to be dead\n", is_child ? "child" : "parent", rank, dead);
-    printf("%s %d got through\n", is_child ? "child" : "parent", rank);
+        printf("%s %d: %d processes were reported as dead\n", is_child ? "child" : "parent", rank, dead);
+    printf("%s %d finished\n", is_child ? "child" : "parent", rank);
     MPI_Finalize();
     return 0;
 }

@@ -46,7 +46,7 @@ int main(int argc, char **argv)
         test_ring();
         test_agree();
     }
-    printf("rank %d got through, one of %d\n", first, size);
+    printf("rank %d finished, one of %d\n", first, size);
     MPI_Finalize();
     return 0;
 }

@@ -1,6 +1,6 @@
-/* soak.c: mixed traffic for a given time: messages of all sizes between all pairs, floods, collectives,
- * communicators, datatypes and windows that are created and freed, newly allocated buffers. Every byte is
- * checked. Rank 0 regularly prints a line with the memory of every rank:
+/* soak.c: mixed traffic for a given time: messages of all sizes between all pairs, many messages to one rank,
+ * collectives, communicators, datatypes and windows that are created and freed, newly allocated buffers. Every byte
+ * is checked. Rank 0 regularly prints a line with the memory of every rank:
  *
  *     soak SECONDS rounds bytes opened closed | of each rank: KiB resident, KiB of the heap in use, KiB of holes
  *

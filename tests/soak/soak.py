@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""Soak: mixed traffic for an hour, connections opened and closed under a budget. Fails when the memory of a rank grows.
+"""Soak: mixed traffic for an hour, with fewer connections than pairs of ranks, so that connections are opened and closed. Fails if the
+memory of a rank grows.
 
     soak.py --build build --seconds 3600 [--svg memory.svg] [--markdown table.md]
 
 Three measures of each rank are sampled sixty times:
 
-- resident: private memory of a rank (resident without shared).
+- resident: resident memory of the rank without shared memory.
 - live: memory allocated by malloc. A leak shows here first, since nothing else changes it once buffers and caches are filled.
 - holes: free memory of the heap below blocks in use. Small blocks that the library retains between short-lived buffers of the
 program show here.
 
-Memory may grow while buffers and caches fill. From the middle of the run on it must be flat: the mean of the last fifth may
-exceed the mean of the third fifth by 2 % plus LIMITS. A run of seconds consists of warm-up only: --short allows more.
-Holes may reach HOLES_MAX at the end. Threads share one malloc arena here, since the free end of another arena would count as a hole.
+Memory may grow while buffers and caches fill. In the second half of the run it must be constant: the mean of the last fifth may exceed
+the mean of the third fifth by 2 % plus LIMITS. --short has larger limits, for runs of seconds, in which buffers are still filling. Holes
+may reach HOLES_MAX at the end. All threads use one malloc arena, since the free end of another arena would count as a hole.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -29,7 +30,7 @@ SHORT = {"resident": 16384, "live": 512}
 HOLES_MAX = 2560  # KiB at the end, mean of all ranks: a single rank may have a block of a pool that grew late
 
 
-def arguments():
+def parse_arguments():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("--build", default="build")
     p.add_argument("--seconds", type=float, default=3600)
@@ -39,21 +40,21 @@ def arguments():
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--lines", type=int, default=60, help="samples")
     p.add_argument("--short", action="store_true", help="the limits of a run of seconds")
-    p.add_argument("--no-memory", action="store_true", help="judge bytes and connections alone")
-    p.add_argument("--svg", metavar="FILE", help="draw the curves of resident memory there")
-    p.add_argument("--markdown", metavar="FILE", help="write the table there")
+    p.add_argument("--no-memory", action="store_true", help="check only bytes and connections")
+    p.add_argument("--svg", metavar="FILE", help="draw the curves of resident memory to this file")
+    p.add_argument("--markdown", metavar="FILE", help="write the table to this file")
     return p.parse_args()
 
 
-def sample(line):
-    """(seconds, rounds, bytes, opened, closed, {measure: [KiB of each rank]})"""
+def parse_sample(line):
+    """Returns (seconds, rounds, bytes, opened, closed, {measure: [KiB of each rank]})."""
     head, memory = line[5:].split("|")
     seconds, *numbers = head.split()
     kib = [int(k) for k in memory.split()]
     return float(seconds), *map(int, numbers), {m: kib[i::len(MEASURES)] for i, m in enumerate(MEASURES)}
 
 
-def run(args):
+def run_soak(args):
     build = os.path.abspath(args.build)
     command = [f"{build}/bin/mpiexec", "-n", str(args.ranks), "-vnodes", str(args.nodes), "-timeout",
                str(int(args.seconds * 2 + 300)), f"{build}/tests/soak/soak", str(args.seconds), str(args.lines), str(args.seed)]
@@ -64,7 +65,7 @@ def run(args):
             if not line.startswith("soak "):
                 print(line, end="", flush=True)
                 continue
-            s = sample(line)
+            s = parse_sample(line)
             samples.append(s)
             words = (f"{s[0]:6.0f} s, {s[1]} rounds, {s[2] / 1e9:.1f} GB right, {s[3]} connections opened, {s[4]} closed; MiB: "
                      + " ".join(f"{k / 1024:.1f}" for k in s[5]["resident"]))
@@ -73,23 +74,23 @@ def run(args):
     return samples, job.returncode
 
 
-def middle_and_last(curve):
-    """Means of the third and of the last fifth."""
+def compute_means(curve):
+    """Returns the means of the third and of the last fifth."""
     fifth = max(1, len(curve) // 5)
     return statistics.mean(curve[2 * fifth:3 * fifth] or curve), statistics.mean(curve[-fifth:])
 
 
-def grew(measure, curve, limits):
-    middle, last = middle_and_last(curve)
+def has_grown(measure, curve, limits):
+    middle, last = compute_means(curve)
     return measure in limits and last > middle * 1.02 + limits[measure]
 
 
-def sparkline(curve):
+def format_sparkline(curve):
     low, high = min(curve), max(curve)
     return "".join(BARS[(k - low) * (len(BARS) - 1) // max(1, high - low)] for k in curve)
 
 
-def svg(samples, path):
+def write_svg(samples, path):
     width, height, left, bottom = 760, 300, 60, 40
     ranks = len(samples[0][5]["resident"])
     end, top = samples[-1][0], max(max(s[5]["resident"]) for s in samples) * 1.1
@@ -111,18 +112,18 @@ def svg(samples, path):
                 f'<text x="{left}" y="14">MiB that each of {ranks} ranks has for itself</text>\n</svg>\n')
 
 
-def judge(samples, args):
+def print_curves(samples, args):
     """Prints the curves and returns the names of the measures that grew."""
     limits, bad, rows = SHORT if args.short else LIMITS, [], []
     for r in range(args.ranks):
         cells = []
         for m in MEASURES:
             curve = [s[5][m][r] for s in samples]
-            middle, last = middle_and_last(curve)
-            wrong = grew(m, curve, limits)
+            middle, last = compute_means(curve)
+            wrong = has_grown(m, curve, limits)
             bad += [f"{m} of rank {r}"] if wrong else []
             cells.append(f"{curve[0] / 1024:.1f} | {last / 1024:.2f} | {(last - middle) / 1024:+.2f}{' **grew**' if wrong else ''}")
-            print(f"rank {r} {m:8}: {sparkline(curve)} {curve[0] / 1024:.1f} to {last / 1024:.1f} MiB, "
+            print(f"rank {r} {m:8}: {format_sparkline(curve)} {curve[0] / 1024:.1f} to {last / 1024:.1f} MiB, "
                   f"{(last - middle) / 1024:+.2f} MiB since the middle{'  GREW' if wrong else ''}")
         rows.append(f"| {r} | " + " | ".join(cells) + " |")
     if args.markdown:
@@ -130,27 +131,27 @@ def judge(samples, args):
             f.write("| rank | " + " | ".join(f"{m} at first | last fifth | since the middle" for m in MEASURES) + " |\n"
                     + "|---" * (1 + 3 * len(MEASURES)) + "|\n" + "\n".join(rows) + "\n")
     means = [statistics.mean(s[5]["holes"]) for s in samples]
-    last = middle_and_last(means)[1]
+    last = compute_means(means)[1]
     print(f"holes: {last / 1024:.1f} MiB at the end, mean of all ranks; {HOLES_MAX / 1024:.1f} may be")
     return bad + (["holes in the heap"] if last > HOLES_MAX else [])
 
 
 def main():
-    args = arguments()
-    samples, status = run(args)
+    args = parse_arguments()
+    samples, status = run_soak(args)
     if status != 0:
         sys.exit(f"soak: the job ended with status {status} after {len(samples)} samples")
     if len(samples) < 5:
-        print("soak: every byte was right; too few samples to judge memory by: the machine was busy")
+        print("soak: every byte was right; the machine was busy, and there are too few samples to check the memory")
         sys.exit(0)
-    bad = judge(samples, args)
+    bad = print_curves(samples, args)
     seconds, rounds, total, opened, closed, _ = samples[-1]
     print(f"{seconds:.0f} s, {rounds} rounds, {total / 1e9:.1f} GB right, {opened} connections opened, {closed} closed under a "
           f"budget of {args.budget}")
     if args.svg:
-        svg(samples, args.svg)
+        write_svg(samples, args.svg)
     if args.budget and closed == samples[len(samples) // 2][4]:
-        sys.exit("soak: no connection was closed in the second half: the budget is not kept any more")
+        sys.exit("soak: no connection was closed in the second half, although FISHPLATE_IB_MAX_CONNECTIONS limits their number")
     if bad and not args.no_memory:
         sys.exit("soak: memory grows: " + ", ".join(bad))
 

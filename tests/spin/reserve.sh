@@ -21,8 +21,8 @@ fail() {
     exit 1
 }
 
-# check NAME "PAN'S FLAGS" "RUN'S OPTIONS" MODEL'S FLAGS...: builds the verifier and runs it; its report is NAME.
-check() {
+# check_model NAME "PAN'S FLAGS" "RUN'S OPTIONS" MODEL'S FLAGS...: builds the verifier and runs it; its report is NAME.
+check_model() {
     name=$1 build=$2 options=$3
     shift 3
     spin "$@" -a "$model" >"$name.spin" || fail "spin: $(cat "$name.spin")"
@@ -35,12 +35,12 @@ check() {
     fi
 }
 
-errors() {
+count_errors() {
     sed -n 's/.*errors: \([0-9]*\).*/\1/p' "$1"
 }
 
 # The model has one state before its processes start, and two states after each final state.
-same_states() {
+expect_same_states() {
     name=$1
     shift
     stored=$(awk '/states, stored/ { printf "%.0f", $1 }' "$name")
@@ -52,22 +52,22 @@ same_states() {
 
 circle="-DTO0=1 -DTO1=2 -DTO2=0"
 # shellcheck disable=SC2086
-check safety "-O1 -DSAFETY -DNOREDUCE -DCOLLAPSE" "-m100000 -w20" -DNODES=3 -DRAILS=2 $circle
-[ "$(errors safety)" = 0 ] || fail "$(cat safety)"
-same_states safety 3 2 1 1 1 2 0
+check_model safety "-O1 -DSAFETY -DNOREDUCE -DCOLLAPSE" "-m100000 -w20" -DNODES=3 -DRAILS=2 $circle
+[ "$(count_errors safety)" = 0 ] || fail "$(cat safety)"
+expect_same_states safety 3 2 1 1 1 2 0
 
-check pairs "-DSAFETY -DNOREDUCE -DCOLLAPSE" "-m100000 -w20" -DNODES=2 -DRAILS=2 -DMESSAGES=2 -DTO0=1 -DTO1=0 -DTO2=0
-[ "$(errors pairs)" = 0 ] || fail "$(cat pairs)"
-same_states pairs 2 2 2 1 1 0 0
+check_model pairs "-DSAFETY -DNOREDUCE -DCOLLAPSE" "-m100000 -w20" -DNODES=2 -DRAILS=2 -DMESSAGES=2 -DTO0=1 -DTO1=0 -DTO2=0
+[ "$(count_errors pairs)" = 0 ] || fail "$(cat pairs)"
+expect_same_states pairs 2 2 2 1 1 0 0
 
 # shellcheck disable=SC2086
-check ends "-DNFAIR=4 -DNOREDUCE" "-a -f -m100000 -w18" -DNODES=3 -DRAILS=1 -DLIVENESS $circle
-[ "$(errors ends)" = 0 ] || fail "$(cat ends)"
+check_model ends "-DNFAIR=4 -DNOREDUCE" "-a -f -m100000 -w18" -DNODES=3 -DRAILS=1 -DLIVENESS $circle
+[ "$(count_errors ends)" = 0 ] || fail "$(cat ends)"
 echo "ends: under weak fairness every run ends with all messages delivered and all rails free"
 
 # shellcheck disable=SC2086
-check printed "-DNFAIR=4 -DNOREDUCE" "-a -f -m100000 -w18" -DNODES=3 -DRAILS=1 -DLIVENESS -DPRINTED $circle
-[ "$(errors printed)" != 0 ] || fail "the printed tie-break was not found to be wrong"
+check_model printed "-DNFAIR=4 -DNOREDUCE" "-a -f -m100000 -w18" -DNODES=3 -DRAILS=1 -DLIVENESS -DPRINTED $circle
+[ "$(count_errors printed)" != 0 ] || fail "the printed tie-break was not found to be wrong"
 echo "printed: the tie-break as printed can go on for ever"
 
 events=0

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 program=$BIN/../tests/mpi/mpi_obj_aborts
 
-# expect_end RANKS WAY STATUS PATTERN...
+# expect_end RANKS FAILURE STATUS PATTERN...: a job that ends by this failure has this status and prints lines with these patterns.
 expect_end() {
     status=0
     "$BIN/mpiexec" -n "$1" -timeout 60 "$program" "$2" >"$scratch/out" 2>&1 || status=$?
@@ -23,8 +23,8 @@ expect_end() {
     fi
 }
 
-# class NAME: prints the number of an error class.
-class() {
+# print_error_class NAME: prints the number of an error class.
+print_error_class() {
     grep -Eo "define $1 +\(?[0-9]+" "$BIN/../include/mpi.h" | grep -Eo '[0-9]+$'
 }
 
@@ -34,12 +34,12 @@ for ranks in 1 3; do
     expect_end $ranks part 9 'MPI_Abort was called on .*the last.* with error code 9'
 done
 # The message: first the cause, then the call and the communicator, then the reason why the job ends.
-expect_end 3 errors "$(class MPI_ERR_RANK)" '^mpiexec: Rank . .* code 6: dest is 99; .*\(MPI_ERR_RANK: .*\)\.$' \
+expect_end 3 errors "$(print_error_class MPI_ERR_RANK)" '^mpiexec: Rank . .* code 6: dest is 99; .*\(MPI_ERR_RANK: .*\)\.$' \
     '^    MPI_Send failed on .*the last.*\.$' '^    The error handler in force is MPI_ERRORS_ABORT'
-expect_end 3 fatal "$(class MPI_ERR_COUNT)" 'MPI_Send failed on .*the last' 'MPI_ERRORS_ARE_FATAL'
-expect_end 3 called "$(class MPI_ERR_IO)" 'MPI_Comm_call_errhandler failed on .*the last'
-expect_end 3 session "$(class MPI_ERR_ARG)" 'MPI_Group_from_session_pset failed' 'MPI_ERRORS_ABORT'
-expect_end 3 alone "$(class MPI_ERR_ARG)" 'MPI_Group_from_session_pset failed' 'MPI_ERRORS_ABORT'
+expect_end 3 fatal "$(print_error_class MPI_ERR_COUNT)" 'MPI_Send failed on .*the last' 'MPI_ERRORS_ARE_FATAL'
+expect_end 3 called "$(print_error_class MPI_ERR_IO)" 'MPI_Comm_call_errhandler failed on .*the last'
+expect_end 3 session "$(print_error_class MPI_ERR_ARG)" 'MPI_Group_from_session_pset failed' 'MPI_ERRORS_ABORT'
+expect_end 3 alone "$(print_error_class MPI_ERR_ARG)" 'MPI_Group_from_session_pset failed' 'MPI_ERRORS_ABORT'
 
 # With debug information the message contains the line of the caller.
 if command -v addr2line >/dev/null; then

@@ -48,7 +48,7 @@ if [ "$ranks" -ge 4 ]; then
     done
 fi
 
-# Over virtual nodes every form of the report names the adapter and states that it is software.
+# On virtual nodes every form of the report names the adapter and states that the adapter is software.
 if [ "$ranks" -gt 1 ] && [ -e "$BIN/../lib/softib/libibverbs.so.1" ]; then
     export FISHPLATE_VERBS=softib
     named='softib0 port 1, softib in shared memory \(software\)'

@@ -6,23 +6,23 @@
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.sh"
 
-run() {
+run_bench() {
     "$BIN/mpiexec" -n 3 "$BIN/fishplate" bench --time 0.002 "$@"
 }
 
-run --sizes 8,5000 --compare allreduce >"$scratch/table"
+run_bench --sizes 8,5000 --compare allreduce >"$scratch/table"
 expect_line "$scratch/table" '^ +size +auto +recursive_doubling .*ring.*shared'
 expect_line "$scratch/table" '^ +8 B( +[0-9]+\.[0-9]+\*?){4}'
 expect_line "$scratch/table" '^ +5000 B( +[0-9]+\.[0-9]+\*?){4}'
 expect_line "$scratch/table" '^All data arrived as sent'
 expect_line "$scratch/table" 'leave FISHPLATE_COLL unset|export FISHPLATE_COLL=allreduce=[a-z_]+$'
 
-# The named algorithm must run, not the earlier choice: only schedules have steps.
+# The named algorithm must run: it is a schedule, and only schedules count steps.
 FISHPLATE_STATS=1 run --sizes 8 --compare allreduce >"$scratch/table" 2>&1
 expect_line "$scratch/table" '^ +coll_steps +[0-9]+'
 
-# Some algorithms do not exist for ranks on different nodes, and some not for three ranks.
-run --sizes 8,64k --json --calls back-to-back --compare bcast >"$scratch/json" 2>/dev/null
+# Some algorithms cannot be used between nodes, and some not with three ranks.
+run_bench --sizes 8,64k --json --calls back-to-back --compare bcast >"$scratch/json" 2>/dev/null
 python3 - "$scratch/json" <<'PY'
 import json, sys
 answer = json.load(open(sys.argv[1]))
@@ -33,14 +33,14 @@ assert "inter" not in by_size[8], by_size
 assert answer["setting"] == "" or answer["setting"].startswith("FISHPLATE_COLL=bcast="), answer
 PY
 
-run --sizes 8 --compare allgather >"$scratch/table"
+run_bench --sizes 8 --compare allgather >"$scratch/table"
 expect_line "$scratch/table" 'auto'
 if grep -q neighbor_exchange "$scratch/table"; then
     fail "neighbor_exchange needs an even number of ranks, and is in the table of three"
 fi
-run --compare barrier >"$scratch/table"
+run_bench --compare barrier >"$scratch/table"
 expect_line "$scratch/table" 'dissemination'
-if run --compare bcst >"$scratch/table" 2>&1; then
+if run_bench --compare bcst >"$scratch/table" 2>&1; then
     fail "an operation that is not there was accepted"
 fi
 expect_line "$scratch/table" "'bcst' is not a collective operation"

@@ -9,7 +9,7 @@ expect_json "$scratch/rows.json"
 grep -q '"case": "nested all"' "$scratch/rows.json" || fail "a row is missing"
 if "$BIN/fishplate" bench io --nonsense >"$scratch/table" 2>&1; then fail "a wrong option was taken"; fi
 
-# Ended while the file exists: once with a shared file, once with one file per rank.
+# The run is ended while its file exists: once with a shared file, once with one file per rank.
 mkdir "$scratch/files"
 for only in contiguous own; do
     for sig in TERM INT; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""bench/verdict.py, the budget of bench/peers and the turns of bench/beside.py: rows with known differences get the right verdict;
-libraries (here: programs that print a number) run in all orders, failing ones are left out, and stored runs are not repeated.
+"""Tests bench/verdict.py, the time budget of bench/peers, and bench/beside.py: rows with known differences get the right verdict;
+libraries (here: programs that print a number) run in all orders, failing libraries are left out, and stored runs are not repeated.
 
     bench_verdict.py SOURCE
 """
@@ -24,13 +24,13 @@ def expect(what, found, wanted):
         sys.exit(f"{what}: {found}, expected {wanted}")
 
 
-def turns_of(count, rows, plain_noise):
-    """rows: {name: this library's times divided by those of the better peer, by turn}. Library C is always 10 % slower than B, except
-in rows without a library."""
+def make_turns(count, rows, plain_noise):
+    """Returns simulated results of `count` turns. rows: {name: function of the turn that gives the time of our library A divided by the
+time of B}. Library C is always 10 % slower than B. The row "plain" measures no library."""
     chance = random.Random(1)
     turns = []
     for i in range(count):
-        machine = chance.uniform(0.5, 1.5)  # all libraries of a turn run under the same load
+        machine = chance.uniform(0.5, 1.5)  # speed of the machine, the same for all libraries of a turn
         turn = {"A": {}, "B": {}, "C": {}}
         for name, ratio in rows.items():
             turn["A"][name, "write"] = 1000 * machine / ratio(i)
@@ -42,7 +42,7 @@ in rows without a library."""
     return turns
 
 
-def judged(turns, better=max):
+def compare_turns(turns, better=max):
     rows, limits = verdict.compare(turns, better, lambda row: row[0] == "plain", lambda row: row[1])
     return {row["row"][0]: row for row in rows}, limits, verdict.summary(rows)
 
@@ -50,7 +50,7 @@ def judged(turns, better=max):
 def check_verdicts():
     rows = {"far behind": lambda i: 1.2, "far ahead": lambda i: 0.8, "the same": lambda i: 1 + 0.001 * (i % 2),
             "now and then": lambda i: 1.2 if i % 20 < 12 else 0.5}
-    found, limits, total = judged(turns_of(20, rows, 0.02))
+    found, limits, total = compare_turns(make_turns(20, rows, 0.02))
     expect("verdicts", {name: row["verdict"] for name, row in found.items()},
            {"far behind": "behind", "far ahead": "ahead", "the same": "equal", "now and then": "equal", "plain": "plain"})
     expect("better peer", {row["peer"] for name, row in found.items() if name != "plain"}, {"B"})
@@ -59,17 +59,17 @@ def check_verdicts():
     expect("summary", (total["rows"], total["behind"], total["equal"], total["ahead"], total["unknown"]), (4, 1, 2, 1, 0))
     if not 1 < limits["write", "B"] < 1.04:
         sys.exit(f"spread: {limits}")
-    # The variation of rows without a library exceeds the difference.
-    found, limits, _ = judged(turns_of(7, {"behind": lambda i: 1.02}, 0.3))
+    # The row without a library varies more than the difference between the libraries.
+    found, limits, _ = compare_turns(make_turns(7, {"behind": lambda i: 1.02}, 0.3))
     expect("a noisy machine", found["behind"]["verdict"], "equal")
-    found, _, total = judged(turns_of(5, {"behind": lambda i: 1.2}, 0.01))
+    found, _, total = compare_turns(make_turns(5, {"behind": lambda i: 1.2}, 0.01))
     expect("few turns", (found["behind"]["verdict"], total["unknown"]), ("unknown", 1))
 
 
 def check_times():
     """Microseconds: the lower the better."""
     turns = [{"A": {("x", "us"): 2.0 + i, ("plain", "us"): 1.0 + i}, "B": {("x", "us"): 1.0 + i, ("plain", "us"): 1.0 + i}} for i in range(8)]
-    found, limits, _ = judged(turns, min)
+    found, limits, _ = compare_turns(turns, min)
     expect("times", (found["x"]["verdict"], found["x"]["behind_in"], limits["us", "B"]), ("behind", 8, 1.0))
 
 
@@ -78,7 +78,7 @@ def check_decisive():
 
 
 def check_turns():
-    """This library and B work, C fails in its second run."""
+    """Our library and B run in every turn; C fails in its second run and is left out."""
     with tempfile.TemporaryDirectory() as folder:
         log = f"{folder}/log"
         program = f"{folder}/program"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`fishplate check`: its report about this machine, virtual nodes, hosts with agents, and an artificially slow host; the JSON and
-the picture can be read.
+"""Tests `fishplate check`: its report about this machine, virtual nodes, hosts with agents, and an artificially slow host; its JSON
+and its picture can be parsed.
 
     check.py BIN
 """
@@ -17,26 +17,26 @@ BIN = sys.argv[1]
 TOOL = f"{BIN}/fishplate"
 
 
-def run(*command, status=(0, 1)):
+def run_command(*command, status=(0, 1)):
     done = subprocess.run(command, capture_output=True, text=True, timeout=200)
     if done.returncode not in status:
         sys.exit(f"{' '.join(command)}: status {done.returncode}\n{done.stdout}{done.stderr}")
     return done
 
 
-def alone():
-    host = json.loads(run(TOOL, "check", "--json").stdout)["hosts"]
+def check_this_machine():
+    host = json.loads(run_command(TOOL, "check", "--json").stdout)["hosts"]
     if len(host) != 1 or host[0]["processors"] < 1 or host[0]["shm_total"] <= 0 or not host[0]["version"]:
         sys.exit(f"alone: {host}")
-    text = run(TOOL, "check").stdout
+    text = run_command(TOOL, "check").stdout
     if "locked memory" not in text or "/dev/shm" not in text or "CMA" not in text:
         sys.exit(f"alone:\n{text}")
 
 
-def several(at, command, names):
-    """All pairs are measured, both directions alike; every finding states what to do."""
+def check_hosts(at, command, names):
+    """All pairs of hosts are measured, with equal values in both directions; every finding states what to do."""
     page = f"{at}/check.html"
-    said = json.loads(run(*command, "--json", "--html", page).stdout)
+    said = json.loads(run_command(*command, "--json", "--html", page).stdout)
     n = len(said["hosts"])
     if n != 4 or (names and [h["host"] for h in said["hosts"]] != names):
         sys.exit(f"{command}: {said['hosts']}")
@@ -58,10 +58,10 @@ def several(at, command, names):
         sys.exit(f"{command}: the picture has {len(cells)} cells")
 
 
-def report(at, command, hosts):
-    """A page with ports and figures, without names and addresses."""
+def check_report(at, command, hosts):
+    """The page of --report has ports and figures, but no host names and addresses."""
     path = f"{at}/report.md"
-    run(*command, "--report", path)
+    run_command(*command, "--report", path)
     page = open(path).read()
     for part in ("# Fishplate report", "## Hosts", "host-1: Fishplate", "## Settings", "## Measured", "## Findings"):
         if part not in page:
@@ -78,26 +78,26 @@ def report(at, command, hosts):
 
 
 def main():
-    alone()
+    check_this_machine()
     with tempfile.TemporaryDirectory() as at:
-        report(at, (TOOL, "check"), 1)
-    if run(TOOL, "check", "--no-such-option", status=(2,)).stdout:
+        check_report(at, (TOOL, "check"), 1)
+    if run_command(TOOL, "check", "--no-such-option", status=(2,)).stdout:
         sys.exit("a wrong option")
     if not os.path.exists(f"{BIN}/../lib/softib/libibverbs.so.1"):
         print("without softib: this machine alone")
         return
     os.environ["FISHPLATE_SPIN_US"] = "0"
     with tempfile.TemporaryDirectory() as at:
-        several(at, [f"{BIN}/mpiexec", "-n", "8", "-vnodes", "4", TOOL, "check"], None)
-        report(at, [f"{BIN}/mpiexec", "-n", "2", "-vnodes", "2", TOOL, "check"], 2)
+        check_hosts(at, [f"{BIN}/mpiexec", "-n", "8", "-vnodes", "4", TOOL, "check"], None)
+        check_report(at, [f"{BIN}/mpiexec", "-n", "2", "-vnodes", "2", TOOL, "check"], 2)
         with open(f"{at}/shell", "w") as f:
             f.write('#!/bin/sh\nshift\nexec "$@"\n')
         os.chmod(f"{at}/shell", 0o755)
-        # Hosts with agents: all are this machine, so their ranks are distinguished by their virtual nodes.
-        lost = run(TOOL, "check", "a,b", "--", "-launcher-exec", "/bin/false", status=range(1, 256))
+        # Hosts with agents; all of them are this machine.
+        lost = run_command(TOOL, "check", "a,b", "--", "-launcher-exec", "/bin/false", status=range(1, 256))
         if "was lost" not in lost.stderr:
             sys.exit(f"hosts that cannot be reached:\n{lost.stderr}")
-        both = json.loads(run(TOOL, "check", "--json", "a", "b", "--", "-launcher-exec", f"{at}/shell").stdout)
+        both = json.loads(run_command(TOOL, "check", "--json", "a", "b", "--", "-launcher-exec", f"{at}/shell").stdout)
         if [h["host"] for h in both["hosts"]] != ["a", "b"] or not both["hosts"][0]["own_name"]:
             sys.exit(f"two hosts by agents: {both}")
     print("hosts and pairs of hosts are checked")

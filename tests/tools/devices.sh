@@ -16,7 +16,7 @@ expect_line "$scratch/alone" '^  \* softib0 port 1 +softib in shared memory \(so
 expect_line "$scratch/alone" 'active, .* Gb/s \(nominal.*, MTU 4096, LID [0-9]+, firmware '
 expect_line "$scratch/alone" 'GID fe80::[0-9a-f:]+ \(entry 0\), subnet fe80:0000:0000:0000$'
 
-# The first rank of each node reports to rank 0; the job chooses.
+# In a job the first rank of each node reports its ports to rank 0, and the job selects the network.
 export SOFTIB_FABRIC="hcas=2 node1/hca0/1: down=0s"
 FISHPLATE_IB_DEVICES=^softib1:2 "$BIN/mpiexec" -n 4 -vnodes 2 "$BIN/fishplate" info --devices --json >"$scratch/json"
 expect_json "$scratch/json"
@@ -37,7 +37,7 @@ PY
 expect_line "$scratch/text" 'not used: the port is not active \(down\)$'
 expect_line "$scratch/text" 'used between nodes: a further rail: takes stripes of large messages$'
 
-# Adapters of virtual nodes, each with its rate.
+# Adapters of virtual nodes with different rates.
 unset SOFTIB_FABRIC
 "$BIN/mpiexec" -n 2 -vnodes 2 -hcas 1GB/s,250MB/s,ports=2,lmc=1 "$BIN/fishplate" info --devices --json >"$scratch/json"
 expect_json "$scratch/json"

@@ -3,9 +3,9 @@
 
     examples.py --build DIR PAGE
 
-Commands are the lines of fenced blocks marked sh, and the lines after "$ " of those marked console. All of a page run in one
-folder, which looks like a clone in which `make` has run: `build` is DIR, and DIR/bin comes first in PATH. A command that cannot be
-run here stands in examples.txt with the reason. Code may not be indented instead of fenced, where this test would miss it.
+Commands are the lines of fenced blocks marked sh, and the lines with "$ " of blocks marked console. The commands of a page run in one
+folder, which looks like a clone in which `make` has run: `build` is DIR, and DIR/bin is first in PATH. examples.txt lists the commands
+that cannot be run, with the reasons. Indented code is an error, since this test would not find its commands.
 """
 # SPDX-License-Identifier: Apache-2.0
 import argparse
@@ -19,12 +19,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = {"sh", "console", "text", "c", "fortran"}
-# The user's program and files that the pages mention.
+# Programs and files of a user that the pages mention: name in the page and example program, name and contents.
 PROGRAMS = {"program": "ring"}
 FILES = {"hostfile": "localhost:8\n", "mine.txt": "link_rate 25\n"}
 
 
-def blocks(page):
+def read_blocks(page):
     """Yields (line number, kind, lines) of each fenced block; complains about code that is not fenced."""
     kind, body, start, blank, problems = None, [], 0, True, []
     for number, line in enumerate(page.read_text().splitlines(), 1):
@@ -45,9 +45,9 @@ def blocks(page):
         sys.exit("\n".join(problems))
 
 
-def commands(page):
-    """The commands of a page, block by block: lists of (line number, text)."""
-    for start, kind, body in blocks(page):
+def read_commands(page):
+    """Yields for each block of a page its commands: a list of (line number, text)."""
+    for start, kind, body in read_blocks(page):
         if kind == "sh":
             found = [(start + i, text) for i, text in enumerate(body, 1) if text.strip() and not text.startswith("#")]
         elif kind == "console":
@@ -58,8 +58,8 @@ def commands(page):
             yield found
 
 
-def exceptions(name):
-    """The beginnings of commands of this page that are not run, with the reasons."""
+def read_exceptions(name):
+    """Returns {beginning of a command: reason} for the commands of this page that are not run."""
     listed = {}
     for line in (Path(__file__).parent / "examples.txt").read_text().splitlines():
         if line.strip() and not line.startswith("#"):
@@ -69,7 +69,7 @@ def exceptions(name):
     return listed
 
 
-def prepare(folder, build, texts):
+def prepare_folder(folder, build, texts):
     for entry in ROOT.iterdir():
         if not entry.name.startswith("build") and entry.name != ".git":
             (folder / entry.name).symlink_to(entry)
@@ -83,7 +83,7 @@ def prepare(folder, build, texts):
             subprocess.run([build / "bin/mpicc", source, "-o", folder / name, "-lm"], check=True)
 
 
-def run(block, folder, env):
+def run_block(block, folder, env):
     script = "\n".join(text for _, text in block)
     done = subprocess.run(["sh", "-e", "-c", script], cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode:
@@ -97,9 +97,9 @@ def main():
     parser.add_argument("page", type=Path)
     args = parser.parse_args()
     name = str(args.page.resolve().relative_to(ROOT))
-    listed, used, ran, good = exceptions(name), set(), 0, True
+    listed, used, ran, good = read_exceptions(name), set(), 0, True
     todo = []
-    for block in commands(args.page):
+    for block in read_commands(args.page):
         runnable = []
         for number, text in block:
             match = next((beginning for beginning in listed if text.startswith(beginning)), None)
@@ -115,11 +115,11 @@ def main():
     folder = Path(tempfile.mkdtemp(prefix="fishplate-examples-"))
     try:
         if todo:
-            prepare(folder, build, [text for block in todo for _, text in block])
+            prepare_folder(folder, build, [text for block in todo for _, text in block])
         env = {k: v for k, v in os.environ.items() if not k.startswith(("FISHPLATE_", "SOFTIB_", "PMI"))}
         env |= {"PATH": f"{build}/bin:{env['PATH']}", "HOME": str(folder)}
         for block in todo:
-            good = run(block, folder, env) and good
+            good = run_block(block, folder, env) and good
             ran += len(block)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 info="$BIN/fishplate info"
 
-# Every row of the table that the standard has not removed is listed once, and the totals are those of the list.
+# Every function of the table that the standard has not removed is listed once, and the totals agree with the list.
 grep -v '^#' "$SOURCE/api/functions.tsv" | awk -F '\t' '$5 !~ /removed-/ { print $1 }' | sort >"$scratch/table"
 $info --api --json >"$scratch/api.json"
 expect_json "$scratch/api.json"
@@ -23,7 +23,7 @@ expect_line "$scratch/api.txt" "^$((total)) functions: all of MPI 5.0"
 if $info --api --missing 2>"$scratch/alone.txt"; then fail "--missing without a file gives status 0"; fi
 expect_line "$scratch/alone.txt" "goes with --api and files"
 
-# The hints of files are those that docs/io.md explains.
+# `info --hints` lists the hints that docs/io.md explains.
 $info --hints >"$scratch/hints.txt"
 expect_line "$scratch/hints.txt" "^romio_cb_write = automatic, enable, disable"
 $info --hints --json >"$scratch/hints.json"
@@ -53,7 +53,7 @@ for cut in 0 10 64 100 1000 $((size / 2)) $((size - 1)); do
     if $info --api "$scratch/cut" >"$scratch/cut.txt" 2>&1; then fail "a file cut to $cut bytes gives status 0"; fi
     expect_line "$scratch/cut.txt" "cannot read the symbols"
 done
-# A program of another MPI library has other handles.
+# A program that was linked with another MPI library is reported, since its handles differ.
 "${CC:-cc}" -shared -fPIC -Wl,-soname,libmpi.so.40 -x c /dev/null -o "$scratch/libother.so"
 "$BIN/mpicc" -shared -fPIC "$scratch/needs.c" -Wl,--no-as-needed "$scratch/libother.so" -o "$scratch/foreign"
 if $info --api "$scratch/foreign" >"$scratch/foreign.txt"; then fail "a program of another MPI gives status 0"; fi
@@ -88,7 +88,7 @@ if $info --nonsense 2>"$scratch/err"; then
 fi
 expect_line "$scratch/err" "'--nonsense' is neither an option nor a file"
 
-# Between the ranks of a job: rank 0 prints, once.
+# In a job only rank 0 prints.
 "$BIN/mpiexec" -n 3 "$BIN/fishplate" info --protocols --json >"$scratch/protocols.json"
 expect_json "$scratch/protocols.json"
 "$BIN/mpiexec" -n 3 "$BIN/fishplate" info --protocols >"$scratch/protocols.txt"
@@ -112,7 +112,7 @@ if [ -e "$BIN/../lib/softib/libibverbs.so.1" ]; then
     FISHPLATE_VERBS=softib "$BIN/mpiexec" -n 2 -vnodes 2 "$BIN/fishplate" info --protocols >"$scratch/protocols.txt"
     expect_line "$scratch/protocols.txt" 'to rank 1 by ib over softib0 port 1, softib in shared memory \(software\): frames'
     expect_line "$scratch/protocols.txt" 'the limit is what the transport does best; FISHPLATE_EAGER_MAX is not set$'
-    # On softib the processor copies: there are no offers, and the page must not list them.
+    # On softib the processor copies, so the receiver makes no offers, and the page must not list them.
     expect_line "$scratch/protocols.txt" '^    above [0-9]+ bytes  .*measured'
     ! grep -q 'several rails' "$scratch/protocols.txt" || fail "one rail: $(cat "$scratch/protocols.txt")"
     FISHPLATE_VERBS=softib FISHPLATE_LAB=IB_STRIPE_MIN=64k "$BIN/mpiexec" -n 2 -vnodes 2 -hcas 2 "$BIN/fishplate" info --protocols \

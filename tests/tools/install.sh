@@ -35,7 +35,7 @@ expect_line out '^around 3 ranks: 3$'
 expect_line out '^fishplate prof: .*, 3 ranks on 1 node$'
 env -u LD_LIBRARY_PATH "$prefix/bin/fishplate" info --build >out
 expect_line out "^library $prefix/"
-# Pages and their links, and completion: of commands, of the tests of bench, of a command's options.
+# Documentation pages and their links; completion of commands, of the tests of bench, and of a command's options.
 for page in README.md docs/install.md docs/from-mpich.md examples/ring.c; do
     [ -f "$prefix/share/doc/fishplate/$page" ] || fail "$page was not installed"
 done

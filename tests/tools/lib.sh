@@ -1,5 +1,5 @@
 #!/bin/sh
-# lib.sh: helpers of the tool tests. BIN is the build's bin folder; every test gets a scratch folder that is removed at the end.
+# lib.sh: helpers of the tests of the tools. BIN is the build's bin folder; $scratch is a folder that is removed at the end of the test.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -eu

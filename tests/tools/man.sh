@@ -5,8 +5,8 @@
 . "$(dirname "$0")/lib.sh"
 pages=$BIN/../share/man/man1
 
-# check PAGE PROGRAM ARGUMENTS...: the words that begin with a dash at the beginning of a line of the help.
-check() {
+# check_page PAGE PROGRAM ARGUMENTS...: the words that begin with a dash at the beginning of a line of the help.
+check_page() {
     page=$pages/$1.1
     shift
     [ -s "$page" ] || fail "there is no $page"
@@ -22,14 +22,14 @@ check() {
 }
 
 [ -d "$pages" ] || { echo "built for another kind of machine: no manual pages" && exit 77; }
-check mpicc "$BIN/mpicc" -help
+check_page mpicc "$BIN/mpicc" -help
 [ "$(wc -l <"$scratch/options")" -ge 6 ] || fail "the help of mpicc lists fewer options than it has"
 for command in info bench prof ps why check tune; do
-    check fishplate "$BIN/fishplate" $command --help
+    check_page fishplate "$BIN/fishplate" $command --help
 done
 if [ -x "$BIN/fishplate-lab" ]; then
     for command in papers sim ib rails bcast barrier kernels; do
-        check fishplate-lab "$BIN/fishplate-lab" $command --help
+        check_page fishplate-lab "$BIN/fishplate-lab" $command --help
     done
 fi
-[ ! -x "$BIN/softib" ] || check softib "$BIN/softib" --help
+[ ! -x "$BIN/softib" ] || check_page softib "$BIN/softib" --help

@@ -9,7 +9,7 @@ stand_in=$BIN/../tests/unit/rdmacm
 export SOFTIB_FABRIC=sm=1 FISHPLATE_VERBS=softib
 path=${LD_LIBRARY_PATH:-}
 
-# The loader finds this file first, which is not a library: as if no librdmacm were installed.
+# The loader finds this file, which is not a library, before the installed librdmacm.
 mkdir "$scratch/none"
 : >"$scratch/none/librdmacm.so.1"
 FISHPLATE_COLL=bcast=multicast LD_LIBRARY_PATH=$scratch/none:$path "$BIN/mpiexec" -n 6 -vnodes 3 "$program" >"$scratch/out" 2>&1 ||
@@ -17,7 +17,7 @@ FISHPLATE_COLL=bcast=multicast LD_LIBRARY_PATH=$scratch/none:$path "$BIN/mpiexec
 expect_line "$scratch/out" 'instead of multicast: .*need librdmacm\.so\.1, which is not installed'
 [ "$(grep -c 'librdmacm' "$scratch/out")" = 1 ] || fail "said more than once: $(cat "$scratch/out")"
 
-# Users that did not name multicast get no warning if the network refuses it.
+# There is no warning if the network refuses multicast and the user has not requested it.
 LD_LIBRARY_PATH=$scratch/none:$path FISHPLATE_COLL_TRY=100 "$BIN/mpiexec" -n 3 -vnodes 3 "$BIN/fishplate" info --coll >"$scratch/out" 2>&1
 expect_line "$scratch/out" 'bcast of 1024 bytes, 3 ranks on 3 nodes: '
 ! grep -q ' multicast [0-9]' "$scratch/out" || fail "multicast was measured: $(cat "$scratch/out")"

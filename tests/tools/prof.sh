@@ -13,14 +13,14 @@ cd "$scratch"
 export TMPDIR="$scratch/tmp"
 mkdir "$TMPDIR"
 
-check() {
+check_report() {
     python3 "$here/check.py" "$1" "$2" >out || {
         cat out
         fail "the profile of $1"
     }
 }
 
-compile() {
+compile_program() {
     "$BIN/mpicc" -Wall -Wextra -g ${flags:+"$flags"} "$here/$1.c" -o "$1"
 }
 
@@ -31,13 +31,13 @@ nm -D --defined-only "$lib/libfishplate-prof.so" | awk '$3 ~ /^MPI_/ { print $3 
 diff functions intercepted || fail "the profiler does not see these"
 
 # C, preloaded: the three forms of the report.
-compile known
+compile_program known
 FISHPLATE_SPIN_US=100 "$BIN/fishplate" prof --html known.html --json known.json --record known.txt -- \
     "$BIN/mpiexec" -n 4 ./known >known.out
-check known_run known.json
+check_report known_run known.json
 expect_line known.out '^Verdict$'
 expect_line known.out '^  settings: FISHPLATE_SPIN_US=100$'
-check html known.html
+check_report html known.html
 expect_line known.out '^fishplate prof: .*mpiexec -n 4 ./known, 4 ranks on 1 node$'
 expect_line known.out '^  MPI_Isend +40 +[0-9.]+ % '
 expect_line known.out '^  point to point +46 +20 +3 +0 +69 +213\.3 KiB +3\.1 KiB$'
@@ -57,7 +57,7 @@ mkdir "$TMPDIR"
 
 # A kept record gives the same report.
 "$BIN/fishplate" prof --quiet --json again.json --read known.txt >quiet.out
-check known_run again.json
+check_report known_run again.json
 [ ! -s quiet.out ] || fail "--quiet was not"
 
 # Linked ahead of the library, without the command: the record stays in the working folder.
@@ -65,24 +65,24 @@ check known_run again.json
 "$BIN/mpiexec" -n 4 ./linked 2>linked.err
 expect_line linked.err 'fishplate prof --read fishplate-prof-.*\.txt'
 "$BIN/fishplate" prof --quiet --json - --read fishplate-prof-*.txt >linked.json
-check known linked.json
+check_report known linked.json
 rm fishplate-prof-*.txt
 
 # Sessions only: one record per rank, which are combined.
-compile session
+compile_program session
 "$BIN/fishplate" prof --quiet --json session.json "$BIN/mpiexec" -n 3 ./session
-check session session.json
+check_report session session.json
 
 "$BIN/mpicc" ${flags:+"$flags"} -pthread "$here/threads.c" -o threads
 "$BIN/fishplate" prof --quiet --json threads.json -- "$BIN/mpiexec" -n 2 ./threads
-check threads threads.json
+check_report threads threads.json
 
-# Fortran, when there is a compiler.
+# Fortran, if there is a compiler.
 if [ -x "$BIN/mpifort" ]; then
     for way in f08 mpif; do
         "$BIN/mpifort" -g ${flags:+"$flags"} "$here/known_$way.f90" -o "known_$way"
         "$BIN/fishplate" prof --quiet --json "$way.json" -- "$BIN/mpiexec" -n 2 "./known_$way"
-        check "$way" "$way.json"
+        check_report "$way" "$way.json"
     done
 fi
 
@@ -114,23 +114,23 @@ expect_line shared.out '^  1\. 3 ranks share the 1 processor of .* and take turn
 taskset -c "$cpu" "$BIN/fishplate" prof -- "$BIN/mpiexec" -n 1 ./shared >alone.out
 if grep -q 'take turns' alone.out; then fail "one rank shares its processor with nobody"; fi
 
-# As the program of mpiexec there would be one profiler for each rank: the right command is named.
+# `mpiexec fishplate prof` would start a profiler for each rank: an error names the right command.
 status=0
 "$BIN/mpiexec" -n 2 "$BIN/fishplate" prof ./shared 2>inside.err || status=$?
 [ "$status" = 2 ] || fail "the status of a profiler in a job is $status"
 expect_line inside.err 'Run: fishplate prof -- mpiexec -n 2 \./shared$'
 
-# An abort: the available data, and the command's status.
-compile aborts
+# After MPI_Abort the report has the available data, and the status is that of the command.
+compile_program aborts
 status=0
 "$BIN/fishplate" prof -- "$BIN/mpiexec" -n 2 ./aborts >aborts.out 2>aborts.err || status=$?
 [ "$status" = 5 ] || fail "the status of an aborted job is $status"
 expect_line aborts.out '^Incomplete: ' # the other rank may have been ended before MPI_Init was over
 expect_line aborts.out '^  MPI_Comm_rank +[12] '
 
-# A crash, a kill, a hang that the launcher ends: the available data, and the reason why it is incomplete.
-compile ends
-ended() { # WAY STATUS [OPTIONS OF MPIEXEC]
+# A crash, a kill, a hang that the launcher ends: the report has the available data and the reason why it is incomplete.
+compile_program ends
+expect_incomplete_report() { # WAY STATUS [OPTIONS OF MPIEXEC]
     way=$1 wanted=$2 status=0
     shift 2
     "$BIN/fishplate" prof -- "$BIN/mpiexec" -n 3 "$@" ./ends "$way" >"$way.out" 2>"$way.err" || status=$?
@@ -140,11 +140,11 @@ ended() { # WAY STATUS [OPTIONS OF MPIEXEC]
     [ -z "$(ls "$TMPDIR")" ] || fail "$way: records were left behind"
 }
 if [ -z "$flags" ]; then # a sanitizer handles these signals itself
-    ended crash 139
+    expect_incomplete_report crash 139
     expect_line crash.out '^Incomplete: Rank 1 was ended by signal 11 \(Segmentation fault\), outside MPI\. '
     expect_line crash.out 'Rank [02] was ended by signal 15 \(Terminated\)'
 fi
-ended killed 137
+expect_incomplete_report killed 137
 expect_line killed.out 'Only 2 of 3 ranks left a record'
-ended hangs 124 -timeout 2
+expect_incomplete_report hangs 124 -timeout 2
 expect_line hangs.out 'Rank 0 was ended by signal 15 \(Terminated\), in MPI_Recv for [0-9.]+ '

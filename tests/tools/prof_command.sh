@@ -9,7 +9,7 @@ here=$(cd "$(dirname "$0")/prof" && pwd)
 [ -z "$flags" ] || export ASAN_OPTIONS="${ASAN_OPTIONS:-}:verify_asan_link_order=0"
 cd "$scratch"
 
-check() {
+check_report() {
     python3 "$here/check.py" "$1" "$2" >out || {
         cat out
         fail "the report on $1"
@@ -44,7 +44,7 @@ nonsense' >bad.txt
 expect_status 1 "$BIN/fishplate" prof --read bad.txt
 expect_line err 'line 4 of bad.txt'
 
-# A record with impossible sizes is refused before it takes memory and time.
+# A record with impossible sizes is refused before memory is allocated for it.
 {
     printf 'record 1\njob claims\nrank 0 1048576\nhost here\nprogram claims\ntime 1 1 0\n'
     i=0
@@ -99,7 +99,7 @@ reuse 0 0 0 0 0
 end
 END
 "$BIN/fishplate" prof --json nodes.json --read nodes.txt >nodes.out
-check nodes nodes.json
+check_report nodes nodes.json
 expect_line nodes.out '3 ranks on 2 nodes$'
 expect_line nodes.out 'within a node: 75\.0 % of the messages, 30\.0 % of the bytes'
 expect_line nodes.out '3 messages went to processes outside'
@@ -124,7 +124,7 @@ record("fine.txt", lambda rank: [1_000_000] * 10)
 PY
 for way in late turns fine; do
     "$BIN/fishplate" prof --json $way.json --html $way.html --read $way.txt >$way.out
-    check $way $way.json
+    check_report $way $way.json
 done
 expect_line late.out '^  1\. Rank 2 is late: 3 ranks wait 500\.00 ms for it in MPI_Allreduce\.'
 expect_line late.out '^  MPI_Allreduce +80 +375\.00 ms +200\.00 ms +2 \(100 %\)$'
@@ -146,7 +146,7 @@ for rank in range(500):
     print("outside 0 0\nend")
 PY
 "$BIN/fishplate" prof --html many.html --read many.txt >many.out
-check html many.html
+check_report html many.html
 cells=$(sed -n 's/ cells//p' out)
 [ "$cells" -ge 64 ] && [ "$cells" -le 4096 ] || fail "$cells cells in the chart of 500 ranks"
 expect_line many.out '1000 pairs of ranks, 2\.0 peers a rank'

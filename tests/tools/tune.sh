@@ -24,7 +24,7 @@ if "$BIN/fishplate" tune -o "$rules" 2>"$scratch/error"; then
 fi
 expect_line "$scratch/error" 'Start it with mpiexec'
 
-# The fastest algorithm depends on the machine; but every size must be measured, and the written file must be valid.
+# The fastest algorithm depends on the machine, so the test checks only that every size is measured and the file is valid.
 "$BIN/mpiexec" -n 3 "$BIN/fishplate" tune -o "$rules" --seconds 100 --ops barrier,bcast --bytes 64k,9 >"$scratch/out"
 for line in 'barrier  ' 'bcast  *9 bytes' 'bcast  *65536 bytes'; do
     expect_line "$scratch/out" "^$line  *built-in rules +[0-9.]+ us"

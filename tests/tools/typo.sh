@@ -24,22 +24,22 @@ expect_line "$scratch/err" 'FISHPLATE_LOGG is not a tunable; did you mean FISHPL
 }
 
 # One warning names the mistake and the nearest valid value; the job runs.
-mistyped() {
+expect_warning() {
     env "$1" "$BIN/mpiexec" -oversubscribe -n 3 "$BIN/fishplate" bench --time 0.001 --sizes 8 barrier >/dev/null 2>"$scratch/err" ||
         { cat "$scratch/err"; fail "$1 ends the job"; }
     expect_line "$scratch/err" "$2"
     [ "$(wc -l <"$scratch/err")" = 1 ] || { cat "$scratch/err"; fail "$1: more than one line"; }
 }
-mistyped FISHPLATE_DEBUG=coll,lekas 'FISHPLATE_DEBUG=lekas is not one of .*; did you mean leaks\? It is ignored.'
-mistyped FISHPLATE_DEBUG=info 'FISHPLATE_DEBUG=info is not one of .*; did you mean FISHPLATE_LOG=info\? It is ignored.'
-mistyped FISHPLATE_DEBUG=everything 'FISHPLATE_DEBUG=everything is not one of coll\|leaks\|match\|rma; it is ignored.'
-mistyped FISHPLATE_COLL=alreduce=ring "FISHPLATE_COLL: there is no operation 'alreduce'; did you mean 'allreduce'\? It is ignored."
-mistyped FISHPLATE_COLL=bcast=binomail "FISHPLATE_COLL: bcast has no algorithm 'binomail'; did you mean 'binomial'\? It is ignored."
-mistyped FISHPLATE_COLL=determinstic "FISHPLATE_COLL: 'determinstic' is unknown; did you mean 'deterministic'\? It is ignored."
-mistyped FISHPLATE_PROGRESS=treads 'FISHPLATE_PROGRESS=treads is not one of calls\|thread; did you mean thread\? calls is used instead.'
+expect_warning FISHPLATE_DEBUG=coll,lekas 'FISHPLATE_DEBUG=lekas is not one of .*; did you mean leaks\? It is ignored.'
+expect_warning FISHPLATE_DEBUG=info 'FISHPLATE_DEBUG=info is not one of .*; did you mean FISHPLATE_LOG=info\? It is ignored.'
+expect_warning FISHPLATE_DEBUG=everything 'FISHPLATE_DEBUG=everything is not one of coll\|leaks\|match\|rma; it is ignored.'
+expect_warning FISHPLATE_COLL=alreduce=ring "FISHPLATE_COLL: there is no operation 'alreduce'; did you mean 'allreduce'\? It is ignored."
+expect_warning FISHPLATE_COLL=bcast=binomail "FISHPLATE_COLL: bcast has no algorithm 'binomail'; did you mean 'binomial'\? It is ignored."
+expect_warning FISHPLATE_COLL=determinstic "FISHPLATE_COLL: 'determinstic' is unknown; did you mean 'deterministic'\? It is ignored."
+expect_warning FISHPLATE_PROGRESS=treads 'FISHPLATE_PROGRESS=treads is not one of calls\|thread; did you mean thread\? calls is used instead.'
 
-# Files: the site's beside the library, the user's in XDG_CONFIG_HOME, the environment; the later ones take precedence, and mistakes name
-# file and line. A copy of the tree has a file of its own.
+# Settings are read from the site's file beside the library, the user's file in XDG_CONFIG_HOME, and the environment; later sources take
+# precedence, and errors name file and line. A copied tree has its own site file.
 mkdir -p "$scratch/tree/etc" "$scratch/user"
 mkdir "$scratch/tree/lib"
 cp -L "$BIN/../lib/libmpi_abi.so.1" "$scratch/tree/lib/"

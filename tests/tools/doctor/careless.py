@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""FISHPLATE_DEBUG=leaks names the objects that careless.c does not free, FISHPLATE_DEBUG=match the messages whose types differ, each
+"""Tests FISHPLATE_DEBUG: `leaks` names the objects that careless.c does not free, `match` names the messages whose types differ, each
 with its line; for a correct program neither prints anything.
 
     careless.py BIN CARELESS [mpiexec options]
@@ -17,7 +17,7 @@ SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "careless.c")
 LINES = shutil.which("addr2line") is not None
 
 
-def run(checks, *words):
+def run_careless(checks, *words):
     env = dict(os.environ, FISHPLATE_DEBUG=checks, ASAN_OPTIONS="detect_leaks=0")
     options = [o if o != "NODES" else "2" for o in OPTIONS]
     command = [f"{BIN}/mpiexec", "-timeout", "120", "-n", "2", *options, CARELESS, *words]
@@ -27,8 +27,8 @@ def run(checks, *words):
     return done.stderr
 
 
-def line_with(mark):
-    """The lines of the call below a mark; the call may have several lines, of which the compiler may name any."""
+def find_lines(mark):
+    """Returns the lines of the call below a mark; debug information may name any of them."""
     lines = open(SOURCE).read().split("\n")
     first = last = next(i for i, line in enumerate(lines) if mark in line) + 1
     while ";" not in lines[last]:
@@ -36,47 +36,47 @@ def line_with(mark):
     return range(first + 1, last + 2)
 
 
-def place(mark):
-    return "|".join(f"careless.c:{n}" for n in line_with(mark)) if LINES else r"careless\+0x[0-9a-f]+"
+def source_pattern(mark):
+    return "|".join(f"careless.c:{n}" for n in find_lines(mark)) if LINES else r"careless\+0x[0-9a-f]+"
 
 
-def expect(text, pattern, times):
+def expect_count(text, pattern, times):
     found = len(re.findall(pattern, text))
     if found != times:
         sys.exit(f"{found} times instead of {times}: {pattern}\n{text}")
 
 
-def leaks():
+def check_leaks():
     with tempfile.NamedTemporaryFile() as f:
-        text = run("leaks", "leaks", f.name)
+        text = run_careless("leaks", "leaks", f.name)
     marks = re.findall(r"/\* (leak: (\d+) (.*) from (MPI_\w+)) \*/", open(SOURCE).read())
     for mark, count, what, call in marks:
-        expect(text, rf"Never freed \(FISHPLATE_DEBUG=leaks\): {count} {what} from {call} at ({place(mark)})\.", 2)
-    expect(text, "Never freed", 2 * len(marks))
-    expect(text, "Not received at MPI_Finalize .* 4 bytes from rank [01] with tag 6 on MPI_COMM_WORLD", 2)
-    expect(text, "Not received", 2)
+        expect_count(text, rf"Never freed \(FISHPLATE_DEBUG=leaks\): {count} {what} from {call} at ({source_pattern(mark)})\.", 2)
+    expect_count(text, "Never freed", 2 * len(marks))
+    expect_count(text, "Not received at MPI_Finalize .* 4 bytes from rank [01] with tag 6 on MPI_COMM_WORLD", 2)
+    expect_count(text, "Not received", 2)
 
 
-def match():
-    text = run("match,coll", "match")
+def check_match():
+    text = run_careless("match,coll", "match")
     for what, sent, received in (
         ("small", "10 x MPI_INT", "10 x MPI_FLOAT"),
         ("large", "1048576 x MPI_INT", "1048576 x MPI_FLOAT"),
         ("derived", "1 of a derived type: 1 x MPI_INT, 1 x MPI_DOUBLE", "12 x MPI_BYTE"),
     ):
-        there, here = place(f"send: {what}"), place(f"receive: {what}")
-        expect(text, rf"rank 0 sends {sent} at ({there}), and this rank receives it as {received} at ({here})", 1)
-    expect(text, "do not match", 3)
+        there, here = source_pattern(f"send: {what}"), source_pattern(f"receive: {what}")
+        expect_count(text, rf"rank 0 sends {sent} at ({there}), and this rank receives it as {received} at ({here})", 1)
+    expect_count(text, "do not match", 3)
 
 
-def clean():
+def check_clean():
     for checks in ("leaks", "match", "leaks,match,coll,rma"):
-        text = run(checks, "clean")
+        text = run_careless(checks, "clean")
         if "FISHPLATE_DEBUG" in text:
             sys.exit(f"FISHPLATE_DEBUG={checks}: false alarm:\n{text}")
 
 
-leaks()
-match()
-clean()
+check_leaks()
+check_match()
+check_clean()
 print("leaks and types that do not match are reported with their lines")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A job on several hosts, queried on the one where mpiexec runs: the pages of all ranks come through the tree of
-agents. The hosts are process namespaces of this machine with their own names: a reader outside sees only the data of
-the ranks that the agents send. Another user gets no answer.
+"""`fishplate ps` and `why` on a job on several hosts, run on the host of mpiexec: the diagnosis pages of all ranks come through the tree
+of agents. The hosts are pid namespaces of this machine with their own names, so that only the agents can read the pages. Another user
+gets no answer.
 
     hosts.py BIN ZOO
 """
@@ -28,14 +28,14 @@ exec unshare --pid --uts --fork --kill-child --mount-proc sh -c 'hostname "$0"; 
 """
 
 
-def tool(*words, **how):
+def run_tool(*words, **how):
     return subprocess.run([f"{BIN}/fishplate", *words], capture_output=True, text=True, **how)
 
 
-def ask_until(job, right, *words):
+def query_until(job, right, *words):
     until = time.monotonic() + LIMIT
     while time.monotonic() < until:
-        answer = tool(*words, "--json", str(job.pid))
+        answer = run_tool(*words, "--json", str(job.pid))
         if answer.returncode in (0, 1) and right(json.loads(answer.stdout)):
             return json.loads(answer.stdout)
         if job.poll() is not None:
@@ -43,12 +43,12 @@ def ask_until(job, right, *words):
     sys.exit(f"fishplate {' '.join(words)}: not the right answer, but:\n{answer.stdout}{answer.stderr}")
 
 
-def circle(answer):
+def shows_ring_deadlock(answer):
     return any(f["kind"] == "deadlock" and sorted(f["ranks"]) == list(range(6)) for f in answer["findings"])
 
 
-def call(name):
-    """The answer of mpiexec's socket to a connection of this process's user."""
+def read_answer(name):
+    """Returns the answer of mpiexec's socket to a connection of this process."""
     with socket.socket(socket.AF_UNIX) as s:
         s.settimeout(LIMIT)
         s.connect("\0" + name)
@@ -58,8 +58,8 @@ def call(name):
         return said
 
 
-def call_as_nobody(name):
-    """The answer to a connection of another user; -1 if the connection is refused."""
+def read_answer_as_nobody(name):
+    """Returns the length of the answer to a connection of another user; 0 if the connection is refused."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -67,9 +67,9 @@ def call_as_nobody(name):
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
         try:
-            said = len(call(name))
+            said = len(read_answer(name))
         except OSError:
-            said = 0  # reset: refused as well
+            said = 0  # the connection was reset, which counts as refused
         os.write(writer, str(said).encode())
         os._exit(0)
     os.waitpid(child, 0)
@@ -77,15 +77,15 @@ def call_as_nobody(name):
     return int(os.read(reader, 100))
 
 
-def refuses_others(job):
+def expect_others_refused(job):
     """Another user sees no job, and mpiexec's socket closes without an answer."""
     sockets = open("/proc/net/unix").read().split()
     name = next(s[1:] for s in sockets if s.startswith(f"@fishplate-job-fp{job.pid}-"))
-    if not call(name):
+    if not read_answer(name):
         sys.exit("mpiexec's socket does not answer its own user")
-    if call_as_nobody(name) != 0:
+    if read_answer_as_nobody(name) != 0:
         sys.exit("mpiexec's socket answers another user")
-    with tempfile.TemporaryDirectory() as at:  # the other user may not be able to read the build folder
+    with tempfile.TemporaryDirectory() as at:  # a copy, since the other user may not be able to read the build folder
         os.chmod(at, 0o755)
         os.makedirs(f"{at}/bin")
         shutil.copy(f"{BIN}/fishplate", f"{at}/bin")
@@ -105,7 +105,7 @@ def refuses_others(job):
                 sys.exit(f"fishplate {' '.join(words)} answers another user ({run.returncode}):\n{run.stdout}{run.stderr}")
 
 
-class Stranger:
+class ForeignProcess:
     """Another user's process: 900 sockets with the name of an mpiexec, and a FIFO that /proc shows under the name of a page.
 Neither may hide ranks from root or make root's command wait forever."""
 
@@ -114,7 +114,7 @@ Neither may hide ranks from root or make root's command wait forever."""
         self.child = os.fork()
         if self.child == 0:
             try:
-                self.fifo()
+                self.make_fifo()
                 os.setgroups([])
                 os.setresgid(NOBODY, NOBODY, NOBODY)
                 os.setresuid(NOBODY, NOBODY, NOBODY)
@@ -131,7 +131,7 @@ Neither may hide ranks from root or make root's command wait forever."""
             sys.exit("the stranger failed")
         os.close(ready)
 
-    def fifo(self):
+    def make_fifo(self):
         """In a mount namespace with a separate root, /proc shows paths as if they were in the reader's namespace."""
         libc = ctypes.CDLL(None, use_errno=True)
         with tempfile.TemporaryDirectory() as at:
@@ -154,8 +154,8 @@ Neither may hide ranks from root or make root's command wait forever."""
         os.waitpid(self.child, 0)
 
 
-def seen_in_spite_of_others(job):
-    with Stranger():
+def expect_ranks_seen_despite_foreign_sockets(job):
+    with ForeignProcess():
         run = subprocess.run(
             [f"{BIN}/fishplate", "ps", "--json", str(job.pid)], capture_output=True, text=True, timeout=LIMIT
         )
@@ -179,14 +179,14 @@ def main():
         command = [f"{BIN}/mpiexec", "-launcher-exec", f"{at}/shell", "-hosts", "here,there,yonder", "-fanout", "1"]
         job = subprocess.Popen([*command, "-n", "6", ZOO, "ring"], stderr=subprocess.PIPE, text=True)
         try:
-            ask_until(job, circle, "why")
-            jobs = ask_until(job, lambda a: any(j["job"].startswith(f"fp{job.pid}-") for j in a["jobs"]), "ps")["jobs"]
+            query_until(job, shows_ring_deadlock, "why")
+            jobs = query_until(job, lambda a: any(j["job"].startswith(f"fp{job.pid}-") for j in a["jobs"]), "ps")["jobs"]
             ranks = next(j["ranks"] for j in jobs if j["job"].startswith(f"fp{job.pid}-"))
             hosts = [r["host"] for r in ranks]
             if sorted(hosts) != ["here", "here", "there", "there", "yonder", "yonder"]:
                 sys.exit(f"fishplate ps: hosts {hosts}")
-            refuses_others(job)
-            seen_in_spite_of_others(job)
+            expect_others_refused(job)
+            expect_ranks_seen_despite_foreign_sockets(job)
             job.send_signal(signal.SIGQUIT)
             while "Deadlock: ranks 0-5" not in (line := job.stderr.readline()):
                 if not line:

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""A fabric with a slow node, and one with equal links: `fishplate ps` on the running job and `fishplate prof` after it name the
-slow node in the first, and nothing in the second. The rates are far below those of memory, so that the load of the machine does
-not matter.
+"""`fishplate ps` on a running job and `fishplate prof` after it name the slow node of a fabric, and report nothing on a fabric with equal
+links. The rates of the links are far below those of memory, so that the load of the machine does not matter.
 
     links.py BIN LINKS
 """
@@ -20,8 +19,8 @@ SLOW, RANKS = 2, 4
 SANITIZED = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
 
 
-def ps_json(job):
-    """The report of ps about the job that runs below this process; None while there is none."""
+def run_ps(job):
+    """Returns the report of `fishplate ps` about the job that runs below this process, or None."""
     try:
         children = open(f"/proc/{job.pid}/task/{job.pid}/children").read().split()
     except OSError:
@@ -31,12 +30,12 @@ def ps_json(job):
     return next((j for j in jobs if any(j["job"].startswith(f"fp{c}-") for c in children)), None)
 
 
-def judged(job, rounds):
-    """Waits until all ranks have published all their links, after the last round: rank 0, which waits for input, publishes nothing new, but its
-    peers do. That all others wait is not enough: on a busy machine they do so between two messages, too."""
+def wait_for_links(job, rounds):
+    """Waits until the last round is over and all ranks have published all their links. Rank 0 waits for input and publishes nothing
+new. The state of the ranks is not enough: on a busy machine all others may also wait between two messages."""
     until, answer = time.monotonic() + LIMIT, None
     while time.monotonic() < until and job.poll() is None:
-        answer = ps_json(job)
+        answer = run_ps(job)
         if answer and sum(r["links_known"] for r in answer["ranks"]) >= RANKS * (RANKS - 1) - (RANKS - 1):
             waiting = [r["rank"] for r in answer["ranks"] if r["state"] == "waits"]
             counts = [link["messages"] for link in answer["slowest_links"] if 0 not in (link["from"], link["to"])]
@@ -45,8 +44,8 @@ def judged(job, rounds):
     sys.exit(f"fishplate ps: not the right answer, but {json.dumps(answer, indent=1)}")
 
 
-def run(fabric, rounds):
-    """The output of ps (as JSON and as text), and the report of prof."""
+def run_links(fabric, rounds):
+    """Returns the output of ps (as JSON and as text) and the report of prof."""
     with tempfile.TemporaryDirectory() as at:
         report = f"{at}/report.json"
         command = [f"{BIN}/fishplate", "prof", "--quiet", "--json", report, "--", f"{BIN}/mpiexec", "-n", str(RANKS)]
@@ -55,7 +54,7 @@ def run(fabric, rounds):
             stdin=subprocess.PIPE,
             env={**os.environ, **SANITIZED, "SOFTIB_FABRIC": fabric},
         )
-        answer = judged(job, rounds)
+        answer = wait_for_links(job, rounds)
         text = subprocess.run([f"{BIN}/fishplate", "ps", str(job.pid)], capture_output=True, text=True).stdout
         job.communicate(b"\n")
         if job.returncode != 0:
@@ -69,8 +68,8 @@ def expect(right, what, shown):
         sys.exit(f"{what}:\n{shown if isinstance(shown, str) else json.dumps(shown, indent=1)}")
 
 
-def slow_node():
-    ps, text, prof = run(f"rate=60MB/s node{SLOW}: rate=6MB/s", 5)
+def check_slow_node():
+    ps, text, prof = run_links(f"rate=60MB/s node{SLOW}: rate=6MB/s", 5)
     host = next(r["host"] for r in ps["ranks"] if r["rank"] == SLOW)
     for name, links in (("ps", ps["slowest_links"]), ("prof", prof["links"])):
         slow = [link for link in links if link["slow"]]
@@ -80,18 +79,18 @@ def slow_node():
     expect(len([link for link in prof["links"] if link["slow"]]) == 2 * (RANKS - 1), "prof finds all slow links", prof["links"])
     expect(ps.get("slow_host") == host and prof.get("slow_host") == host, "the slow host", [ps.get("slow_host"), host])
     expect(f"All slow links lead to or from {host}." in text, "fishplate ps", text)
-    # Less than 5 % of the time is not reported: on a busy machine `ps` may take that long while all ranks wait for rank 0.
+    # prof reports findings above 5 % of the time. On a busy machine rank 0 may be late for so long that the slow links take less.
     late = sum(v["seconds"] for v in prof["verdict"] if "is late" in v["finding"])
     expect(late > 10 or any(f"Host {host} has slow links" in v["finding"] for v in prof["verdict"]), "the verdict", prof["verdict"])
 
 
-def equal_links():
-    ps, text, prof = run("rate=25MB/s", 5)
+def check_equal_links():
+    ps, text, prof = run_links("rate=25MB/s", 5)
     expect(ps["slow_links"] == 0 and "slow_host" not in ps, "ps accuses", ps["slowest_links"])
     expect(prof["slow_links"] == 0 and len(prof["links"]) == RANKS * (RANKS - 1), "prof accuses", prof["links"])
     expect("Slow link" not in text.replace("Slowest link", ""), "fishplate ps", text)
 
 
-slow_node()
-equal_links()
+check_slow_node()
+check_equal_links()
 print("the slow node is named, and equal links are not")

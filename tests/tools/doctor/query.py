@@ -22,13 +22,13 @@ LIMIT = 120
 ANSWER = "Deadlock: ranks 0 and 1 wait for each other"
 
 
-def start(*options, animal="ring"):
+def start_job(*options, program="ring"):
     return subprocess.Popen(
-        [f"{BIN}/mpiexec", "-n", "2", *options, ZOO, animal], stderr=subprocess.PIPE, text=True, bufsize=1
+        [f"{BIN}/mpiexec", "-n", "2", *options, ZOO, program], stderr=subprocess.PIPE, text=True, bufsize=1
     )
 
 
-def await_answer(job, what):
+def wait_for_diagnosis(job, what):
     """Reads mpiexec's output until the diagnosis has arrived."""
     seen = []
     watchdog = threading.Timer(LIMIT, job.kill)
@@ -42,27 +42,27 @@ def await_answer(job, what):
     watchdog.cancel()
 
 
-def tool(*words):
+def run_tool(*words):
     return subprocess.run([f"{BIN}/fishplate", *words], capture_output=True, text=True)
 
 
-def tables(job):
+def check_tables(job):
     """`fishplate ps` as text and as JSON."""
-    table = tool("ps", str(job.pid)).stdout
+    table = run_tool("ps", str(job.pid)).stdout
     if table.count("waits") != 2 or table.count("MPI_Recv(from") != 2:
         sys.exit(f"fishplate ps:\n{table}")
     if not re.match(r"Job fp\S+: 2 ranks on 1 host: zoo of user \S+, since \d+:\d\d$", table.splitlines()[0]):
         sys.exit(f"fishplate ps does not name the program, its user and its age:\n{table}")
-    jobs = json.loads(tool("ps", "--json").stdout)["jobs"]
+    jobs = json.loads(run_tool("ps", "--json").stdout)["jobs"]
     mine = [j for j in jobs if j["job"].startswith(f"fp{job.pid}-")]
     if len(mine) != 1 or [r["state"] for r in mine[0]["ranks"]] != ["waits", "waits"]:
         sys.exit(f"fishplate ps --json: {mine}")
-    if tool("ps", "no such job").returncode != 2:
+    if run_tool("ps", "no such job").returncode != 2:
         sys.exit("fishplate ps found a job that is not there")
 
 
-def screen(job):
-    """The live view on a terminal: it shows the ranks, and restores the terminal when it ends."""
+def check_live_view(job):
+    """The live view (`ps --watch`) shows the ranks on a terminal, and restores the terminal when it ends."""
     child, terminal = pty.fork()
     if child == 0:
         os.execv(f"{BIN}/fishplate", ["fishplate", "ps", "--watch=0.2", str(job.pid)])
@@ -83,10 +83,10 @@ def screen(job):
         sys.exit(f"fishplate ps --watch: status {status}, {seen}")
 
 
-def drawing(job):
-    """The page is well-formed, and shows two nodes that wait for each other."""
+def check_graph(job):
+    """The page of `why --html` is well-formed, and its graph shows two nodes that wait for each other."""
     with tempfile.NamedTemporaryFile(suffix=".html") as page:
-        tool("why", "--html", page.name, str(job.pid))
+        run_tool("why", "--html", page.name, str(job.pid))
         if not shutil.which("node"):
             return
         renderer = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "render_page.js")
@@ -98,24 +98,24 @@ def drawing(job):
         sys.exit(f"fishplate why --html: {len(nodes)} nodes, {len(edges)} edges:\n{text}")
 
 
-def hang_after_and_quit():
-    job = start("-hang-after", "1")
-    await_answer(job, "-hang-after")
+def check_hang_after_and_sigquit():
+    job = start_job("-hang-after", "1")
+    wait_for_diagnosis(job, "-hang-after")
     job.send_signal(signal.SIGQUIT)
-    await_answer(job, "SIGQUIT")
+    wait_for_diagnosis(job, "SIGQUIT")
     if job.poll() is not None:
         sys.exit("the job ended because it was queried")
-    tables(job)
-    screen(job)
-    drawing(job)
+    check_tables(job)
+    check_live_view(job)
+    check_graph(job)
     job.send_signal(signal.SIGTERM)
     job.communicate()
 
 
-def timeout():
-    """On a slow machine the ranks may not be connected yet: then the time limit is raised."""
+def check_timeout():
+    """mpiexec -timeout prints the diagnosis. On a slow machine the ranks may not be connected yet: then a larger limit is tried."""
     for seconds in (1, 5, 30):
-        job = start("-timeout", str(seconds))
+        job = start_job("-timeout", str(seconds))
         said = job.communicate()[1]
         if job.returncode != 124:
             sys.exit(f"-timeout: status {job.returncode} instead of 124:\n{said}")
@@ -124,7 +124,7 @@ def timeout():
     sys.exit(f"-timeout: no answer, but:\n{said}")
 
 
-def no_mpi():
+def check_program_without_mpi():
     """A program without MPI: mpiexec reports nothing."""
     job = subprocess.Popen(
         [f"{BIN}/mpiexec", "-n", "1", "-timeout", "1", "sleep", "60"], stderr=subprocess.PIPE, text=True
@@ -134,7 +134,7 @@ def no_mpi():
         sys.exit(f"sleep: status {job.returncode}:\n{said}")
 
 
-hang_after_and_quit()
-timeout()
-no_mpi()
+check_hang_after_and_sigquit()
+check_timeout()
+check_program_without_mpi()
 print("-hang-after, SIGQUIT and -timeout answer")

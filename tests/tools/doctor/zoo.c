@@ -1,5 +1,4 @@
-/* zoo.c: programs that hang for different reasons, for `fishplate why`; zoo.py contains the expected diagnosis
- * of each.
+/* zoo.c: programs that hang for different reasons, for `fishplate why`. zoo.py contains the expected diagnoses.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi-ext.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Reads a time line as Perfetto does and compares it with the report on the same run: every call of every rank once, on the track
-of its rank, one after the other.
+"""Checks a timeline of `fishplate prof` against the report on the same run: it contains every call of every rank once, on the track of
+its rank, and the calls of a track do not overlap.
 
     timeline.py TRACE.json REPORT.json
 """
@@ -13,7 +13,7 @@ import sys
 METADATA = {"process_name": "name", "thread_name": "name", "thread_sort_index": "sort_index"}
 
 
-def sound(e):
+def is_valid_event(e):
     """True if this is an event of the Trace Event format: complete ("X") or metadata ("M"), with the required fields."""
     if not isinstance(e.get("name"), str) or not isinstance(e.get("pid"), int) or e["pid"] < 1:
         return False
@@ -25,12 +25,12 @@ def sound(e):
     return e.get("ph") == "X" and "tid" in e and all(isinstance(t, (int, float)) and math.isfinite(t) and t >= 0 for t in times)
 
 
-def no_constant(text):
+def refuse_constant(text):
     sys.exit(f"not a number of JSON: {text}")
 
 
-trace = json.load(open(sys.argv[1]), parse_constant=no_constant)
-for wrong in (e for e in trace["traceEvents"] if not sound(e)):
+trace = json.load(open(sys.argv[1]), parse_constant=refuse_constant)
+for wrong in (e for e in trace["traceEvents"] if not is_valid_event(e)):
     sys.exit(f"not an event of the format: {wrong}")
 report = json.load(open(sys.argv[2]))
 events = [e for e in trace["traceEvents"] if e["ph"] == "X"]
