@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# Writes a C program that compares mpi.h with constants.tsv, row by row: values, sizes, layout, callback signatures. It
-# reads the table itself, not through the generator, so that a mistake in the generator cannot hide here.
+# Writes a C program that compares mpi.h with constants.tsv, row by row: values, sizes, layout, callback signatures. The script reads the
+# table without the generator, so that an error of the generator is detected.
 #
 # SPDX-License-Identifier: Apache-2.0
 
@@ -9,15 +9,15 @@ import sys
 SKIPPED = {"info-key", "abi-rule", "fortran-constant"}  # not in a C header
 
 
-def rows(path):
+def read_rows(path):
     with open(path, encoding="ascii") as table:
         for line in table:
             if line.strip() and not line.startswith("#"):
                 yield line.rstrip("\n").split("\t")
 
 
-def assertion(name, kind, ctype, value):
-    """One row as (declarations, run-time checks)."""
+def make_assertions(name, kind, ctype, value):
+    """Returns the (declarations, run-time checks) of a row."""
     if kind == "type/integer":
         size = "sizeof(void *)" if ctype == "intptr_t" else "8"
         return [f"_Static_assert(sizeof({name}) == {size}, \"size of {name}\");",
@@ -44,17 +44,17 @@ def assertion(name, kind, ctype, value):
 
 
 def _macro_checks(name, kind):
-    """Version numbers must work in #if."""
+    """Returns checks that a version number can be used in #if."""
     return [f"#if {name} < 0\n#error\n#endif"] if kind == "version-macro" else []
 
 
 def main():
     table = sys.argv[1]
     declarations, checks = [], []
-    for name, kind, ctype, value in rows(table):
+    for name, kind, ctype, value in read_rows(table):
         if kind.split("/")[0] in SKIPPED:
             continue
-        more_declarations, more_checks = assertion(name, kind, ctype, value)
+        more_declarations, more_checks = make_assertions(name, kind, ctype, value)
         declarations += more_declarations
         checks += more_checks
     print("/* Written by tests/api/constants.py. */")

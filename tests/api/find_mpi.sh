@@ -16,17 +16,17 @@ expect_fishplate() {
     esac
 }
 
-build() {
+build_sample() {
     "$cmake" -S "$sample" -B "$work/$1" "-D$2" "-D$3" >"$work/$1.log" 2>&1 && "$cmake" --build "$work/$1" >>"$work/$1.log" 2>&1 && return
     cat "$work/$1.log"
     failed=1
 }
 
 PATH=$prefix/bin:$PATH
-build findmpi "MPI_HOME=$prefix" "USE_PACKAGE=OFF"
+build_sample findmpi "MPI_HOME=$prefix" "USE_PACKAGE=OFF"
 expect_fishplate "$work/findmpi/sample_c"
 expect_fishplate "$work/findmpi/sample_cxx"
-build package "CMAKE_PREFIX_PATH=$prefix" "USE_PACKAGE=ON"
+build_sample package "CMAKE_PREFIX_PATH=$prefix" "USE_PACKAGE=ON"
 expect_fishplate "$work/package/sample_c"
 
 if command -v pkg-config >/dev/null; then

@@ -20,7 +20,7 @@ from gen.lists import check_names, find_implementations  # noqa: E402
 from gen.model import Api, Function, FUNCTION_COLUMNS, TableError  # noqa: E402
 
 
-def row(**cells):
+def make_row(**cells):
     return {**dict.fromkeys(FUNCTION_COLUMNS, "-"), **cells}
 
 
@@ -30,23 +30,23 @@ class Rules(unittest.TestCase):
         cls.api = Api(API)
         classify(cls.api)
 
-    def implementation(self, name, wanted):
+    def expect_implementation(self, name, wanted):
         self.assertEqual(prototype(self.api.by_name[name]), wanted)
 
     def test_handles_and_counts(self):
-        self.implementation("MPI_Send", "int impl_Send(const void *buf, MPI_Count count, struct dtype *datatype, "
+        self.expect_implementation("MPI_Send", "int impl_Send(const void *buf, MPI_Count count, struct dtype *datatype, "
                                         "int dest, int tag, struct comm *comm)")
 
     def test_arrays_that_differ_become_vectors(self):
-        self.implementation("MPI_Reduce_scatter",
+        self.expect_implementation("MPI_Reduce_scatter",
                             "int impl_Reduce_scatter(const void *sendbuf, void *recvbuf, struct ivec recvcounts, "
                             "struct dtype *datatype, struct op *op, struct comm *comm)")
 
     def test_outputs_are_wide(self):
-        self.implementation("MPI_Type_size", "int impl_Type_size(struct dtype *datatype, MPI_Count *size)")
+        self.expect_implementation("MPI_Type_size", "int impl_Type_size(struct dtype *datatype, MPI_Count *size)")
 
     def test_handles_by_reference_stay(self):
-        self.implementation("MPI_Waitall", "int impl_Waitall(int count, MPI_Request array_of_requests[], "
+        self.expect_implementation("MPI_Waitall", "int impl_Waitall(int count, MPI_Request array_of_requests[], "
                                            "MPI_Status *array_of_statuses)")
 
     def test_each_pair_has_one_implementation(self):
@@ -76,9 +76,9 @@ class Rules(unittest.TestCase):
 
     def test_bad_rows_are_refused(self):
         with self.assertRaisesRegex(TableError, "MPI_X"):
-            Function(row(name="MPI_X", prototype="int MPI_Y(void)"))
+            Function(make_row(name="MPI_X", prototype="int MPI_Y(void)"))
         with self.assertRaisesRegex(TableError, "no parameter 'b'"):
-            Function(row(name="MPI_X", prototype="int MPI_X(int a)")).param("b")
+            Function(make_row(name="MPI_X", prototype="int MPI_X(int a)")).param("b")
 
     def test_finding_implementations(self):
         with tempfile.TemporaryDirectory() as folder:

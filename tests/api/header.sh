@@ -8,20 +8,20 @@ include=$1 cc=$2 cxx=$3
 flags="-Wall -Wextra -pedantic -Werror -Wstrict-aliasing -fsyntax-only -I$include"
 failed=0
 
-try() {
+expect_compiles() {
     printf '#include <mpi.h>\n%s\n' "$3" | $1 -x "$2" $flags $4 - && return
     echo "failed: $1 $4"
     failed=1
 }
 
 for std in c99 c11 c17; do
-    try "$cc" c 'int main(void) { MPI_Status s; return MPI_Send(&s, 1, MPI_INT, 0, 0, MPI_COMM_WORLD); }' \
+    expect_compiles "$cc" c 'int main(void) { MPI_Status s; return MPI_Send(&s, 1, MPI_INT, 0, 0, MPI_COMM_WORLD); }' \
         "-std=$std -Wstrict-prototypes -Wmissing-prototypes"
 done
 for std in c++11 c++17 c++20; do
-    try "$cxx" c++ 'static MPI_Comm c = MPI_COMM_SELF; int main() { return MPI_Comm_free(&c); }' "-std=$std"
+    expect_compiles "$cxx" c++ 'static MPI_Comm c = MPI_COMM_SELF; int main() { return MPI_Comm_free(&c); }' "-std=$std"
 done
 # Included twice, and before and after the headers of the C library.
-try "$cc" c '#include <mpi.h>' -std=c11
-try "$cc" c '#include <stdio.h>' -std=c11
+expect_compiles "$cc" c '#include <mpi.h>' -std=c11
+expect_compiles "$cc" c '#include <stdio.h>' -std=c11
 exit $failed

@@ -11,20 +11,20 @@ import sys
 from pathlib import Path
 
 
-def unescaped(text):
+def remove_escapes(text):
     return text.replace("\\-", "-").replace("\\&", "").replace("\\e", "\\")
 
 
-def check(pages, name, prototype):
+def check_page(pages, name, prototype):
     path = pages / f"{name}.3"
     if not path.exists():
         return [f"{name}: no page"]
-    text = unescaped(path.read_text())
+    text = remove_escapes(path.read_text())
     if text.startswith(".so "):
         target = pages / text.split()[1].removeprefix("man3/")
         if not target.exists():
             return [f"{name}: refers to {target.name}, which is not there"]
-        text = unescaped(target.read_text())
+        text = remove_escapes(target.read_text())
     wrong = []
     if not re.search(rf"^\.SH NAME\n[^\n]*\b{name}\b[^\n]* - \w", text, re.M):
         wrong.append(f"{name}: no name line")
@@ -46,7 +46,7 @@ def main():
         if line.startswith("#") or "removed-" in cells[4]:
             continue
         count += 1
-        wrong += check(pages, cells[0], cells[1])
+        wrong += check_page(pages, cells[0], cells[1])
     if shutil.which("groff"):
         own = [path for path in sorted(pages.glob("*.3")) if not path.read_text().startswith(".so ")]
         run = subprocess.run(["groff", "-man", "-Tascii", "-ww", "-z", *map(str, own)], capture_output=True, text=True, check=False)

@@ -7,7 +7,7 @@
 program=$1
 failed=0
 
-expect() {
+expect_message() {
     output=$("$program" "$1" 2>&1)
     status=$?
     case $output in
@@ -18,9 +18,9 @@ expect() {
     [ $status -lt 128 ] || { echo "$1: the program died of a signal ($status)"; failed=1; }
 }
 
-expect before "MPI_Send was called before MPI_Init"
-expect finalize "MPI_Finalize was called before MPI_Init"
-expect after "MPI_Comm_size was called after MPI_Finalize"
-expect fatal "count is -1"
+expect_message before "MPI_Send was called before MPI_Init"
+expect_message finalize "MPI_Finalize was called before MPI_Init"
+expect_message after "MPI_Comm_size was called after MPI_Finalize"
+expect_message fatal "count is -1"
 "$program" well || { echo "the correct program fails"; failed=1; }
 exit $failed

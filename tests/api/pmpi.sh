@@ -5,12 +5,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
 failed=0
-expect() {
+expect_calls() {
     [ "$1" = "the tool saw 3 calls" ] && return
     echo "$2: found '$1'"
     failed=1
 }
 [ -z "$("$1")" ] || { echo "the program alone speaks"; failed=1; }
-expect "$(LD_PRELOAD=$3 "$1")" preloaded
-expect "$("$2")" linked
+expect_calls "$(LD_PRELOAD=$3 "$1")" preloaded
+expect_calls "$("$2")" linked
 exit $failed

@@ -12,7 +12,7 @@ BESIDE = {"MPI_F_STATUS_IGNORE", "MPI_F_STATUSES_IGNORE", "MPI_F08_STATUS_IGNORE
           "fishplate_inside"}
 
 
-def wanted(path):
+def read_expected_names(path):
     names = set()
     with open(path, encoding="ascii") as table:
         for line in table:
@@ -23,33 +23,33 @@ def wanted(path):
     return names
 
 
-def exported(library):
-    """name -> (address, type letter of nm)"""
+def read_exported_symbols(library):
+    """Returns {name: (address, type letter of nm)}."""
     text = subprocess.run(["nm", "-D", "--defined-only", library], check=True, capture_output=True, text=True).stdout
     return {name: (address, letter) for address, letter, name in (line.split() for line in text.splitlines())}
 
 
-def soname(library):
+def read_soname(library):
     text = subprocess.run(["readelf", "-d", library], check=True, capture_output=True, text=True).stdout
     return next(line.split("[")[1].rstrip("]") for line in text.splitlines() if "SONAME" in line)
 
 
-def linked_with(library):
-    """Libraries besides libc and, under a sanitizer, the compiler's own."""
+def list_needed_libraries(library):
+    """Returns the needed libraries other than those of libc and, under a sanitizer, of the compiler."""
     text = subprocess.run(["readelf", "-d", library], check=True, capture_output=True, text=True).stdout
     needed = {line.split("[")[1].rstrip("]") for line in text.splitlines() if "NEEDED" in line}
     own = ("libc.", "ld-", "libm.", "libpthread.", "libdl.", "librt.", "libgcc_s.", "libatomic.", "libasan.", "libubsan.", "libtsan.")
     return sorted(name for name in needed if not name.startswith(own))
 
 
-def calls_of_its_own(library, names):
-    """Relocations against MPI_X: such a call would reach a profiling tool's replacement."""
+def find_own_calls(library, names):
+    """Returns the MPI functions with relocations: calls through them would reach a profiling tool's replacements."""
     text = subprocess.run(["readelf", "-rW", library], check=True, capture_output=True, text=True).stdout
     words = set(text.split())
     return sorted(symbol for name in names for symbol in (name, "P" + name) if symbol in words)
 
 
-def problems(names, symbols):
+def find_problems(names, symbols):
     for name in sorted(names):
         for symbol, letter in ((name, "W"), ("P" + name, "T")):
             if symbol not in symbols:
@@ -66,12 +66,12 @@ def problems(names, symbols):
 
 def main():
     table, library = sys.argv[1:3]
-    names = wanted(table)
-    found = list(problems(names, exported(library)))
-    if soname(library) != "libmpi_abi.so.1":
-        found.append(f"the SONAME is {soname(library)}")
-    found += [f"the library is linked with {name}; load it instead" for name in linked_with(library)]
-    found += [f"the library itself calls {symbol}" for symbol in calls_of_its_own(library, names)]
+    names = read_expected_names(table)
+    found = list(find_problems(names, read_exported_symbols(library)))
+    if read_soname(library) != "libmpi_abi.so.1":
+        found.append(f"the SONAME is {read_soname(library)}")
+    found += [f"the library is linked with {name}; load it instead" for name in list_needed_libraries(library)]
+    found += [f"the library itself calls {symbol}" for symbol in find_own_calls(library, names)]
     print(f"{len(names)} functions compared, {len(found)} problems", *found, sep="\n")
     return 1 if found else 0
 

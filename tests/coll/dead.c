@@ -18,8 +18,8 @@ static void exit_on_alarm(int signal)
     kill(getpid(), SIGKILL);
 }
 
-/* The rank dies after a delay, inside the barrier; on a very slow machine it may die before, and the job
- * ends nevertheless. */
+/* The rank dies after a delay, inside the barrier. On a very slow machine it may die before the barrier; the job
+ * must end in this case too. */
 static void die_soon(void)
 {
     const struct itimerval soon = {.it_value.tv_usec = 30000};
@@ -38,7 +38,7 @@ static void test_barrier(int nonblocking)
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-/* Broadcasts without end, so that the remaining ranks wait for acknowledgements or data of the dead rank. */
+/* Broadcasts in an endless loop, so that the other ranks wait for acknowledgements or data of the dead rank. */
 static void test_broadcasts(int root, int from, int until)
 {
     static char data[20000];
@@ -71,7 +71,7 @@ int main(int argc, char **argv)
         for (;;)
             pause();
     test_barrier(nonblocking);
-    fprintf(stderr, "rank %d got through a barrier to which rank 0 never came\n", mpitest_rank);
+    fprintf(stderr, "rank %d left a barrier that rank 0 has not entered\n", mpitest_rank);
     MPI_Abort(MPI_COMM_WORLD, 4);
     return 4;
 }

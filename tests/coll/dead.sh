@@ -1,6 +1,6 @@
 #!/bin/sh
-# A rank that dies in a barrier ends the job, and mpiexec names it, whatever the barrier is made of: flags in shared memory,
-# messages, RDMA writes between nodes, the switch, a multicast. The same for broadcasts by multicast, whether the dead rank is a receiver, a co-root, or the root.
+# A rank that dies in a barrier ends the job, and mpiexec names the rank: for barriers by flags in shared memory, messages, RDMA writes,
+# the switch, and multicast. The same for broadcasts by multicast: the dead rank is a receiver, a co-root, or the root.
 # usage: dead.sh mpiexec program nodes(ON|OFF)
 # SPDX-License-Identifier: Apache-2.0
 mpiexec=$1
@@ -9,7 +9,7 @@ failed=0
 out=$(mktemp) || exit 1
 trap 'rm -f "$out"' EXIT
 
-dies() { # FISHPLATE_COLL, options of mpiexec, arguments of the program
+expect_death() { # FISHPLATE_COLL, options of mpiexec, arguments of the program
     FISHPLATE_COLL=$1 "$mpiexec" $2 -n 4 -timeout 60 "$program" $3 >"$out" 2>&1
     status=$?
     if [ $status -ne 137 ] || ! grep -q 'Rank 3 on host .* was killed by signal 9' "$out"; then
@@ -19,22 +19,22 @@ dies() { # FISHPLATE_COLL, options of mpiexec, arguments of the program
     fi
 }
 
-dies '' '' 'blocking coll_shared'
-dies '' '' 'nonblocking'
-dies barrier=dissemination '' 'blocking coll_steps'
+expect_death '' '' 'blocking coll_shared'
+expect_death '' '' 'nonblocking'
+expect_death barrier=dissemination '' 'blocking coll_steps'
 if [ "$3" = ON ]; then
     for kind in blocking nonblocking; do
-        dies barrier=dissemination '-vnodes 4' "$kind coll_steps"
-        dies barrier=rdma '-vnodes 4' "$kind coll_barrier_rdma"
-        dies barrier=switch '-vnodes 4' "$kind coll_barrier_switch"
-        dies barrier=wires '-vnodes 4 -hcas 1,hub=1' "$kind coll_barrier_wires"
-        dies barrier=node+tournament '-vnodes 2' "$kind coll_barrier_by_node"
-        dies barrier=rdma '-vnodes 2' "$kind coll_barrier_by_node"
+        expect_death barrier=dissemination '-vnodes 4' "$kind coll_steps"
+        expect_death barrier=rdma '-vnodes 4' "$kind coll_barrier_rdma"
+        expect_death barrier=switch '-vnodes 4' "$kind coll_barrier_switch"
+        expect_death barrier=wires '-vnodes 4 -hcas 1,hub=1' "$kind coll_barrier_wires"
+        expect_death barrier=node+tournament '-vnodes 2' "$kind coll_barrier_by_node"
+        expect_death barrier=rdma '-vnodes 2' "$kind coll_barrier_by_node"
     done
-    dies barrier=multicast '-vnodes 4' 'blocking coll_barrier_multicast'
-    dies bcast=multicast '-vnodes 4' 'bcast coll_bcast_multicast'
-    dies bcast=multicast:coroots=2:aggregate=10 '-vnodes 4' 'bcast coll_bcast_multicast'
-    dies bcast=multicast '-vnodes 4' 'bcast_root coll_bcast_multicast'
-    dies bcast=multicast:coroots=2:aggregate=10 '-vnodes 4' 'bcast_root coll_bcast_multicast'
+    expect_death barrier=multicast '-vnodes 4' 'blocking coll_barrier_multicast'
+    expect_death bcast=multicast '-vnodes 4' 'bcast coll_bcast_multicast'
+    expect_death bcast=multicast:coroots=2:aggregate=10 '-vnodes 4' 'bcast coll_bcast_multicast'
+    expect_death bcast=multicast '-vnodes 4' 'bcast_root coll_bcast_multicast'
+    expect_death bcast=multicast:coroots=2:aggregate=10 '-vnodes 4' 'bcast_root coll_bcast_multicast'
 fi
 exit $failed

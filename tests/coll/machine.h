@@ -1,5 +1,5 @@
-/* machine.h: a simulated machine that runs the schedules of all ranks on symbolic values. The first error
- * is stored as a sentence.
+/* machine.h: a simulated machine that runs the schedules of all ranks on symbolic values. It stores a message about
+ * the first error.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TESTS_COLL_MACHINE_H

@@ -140,7 +140,7 @@ program basic08
 
 contains
 
-  ! C reads the datatypes until the request completes, so what they were converted into must live as long.
+  ! The library reads the datatypes until the request completes, so the array of converted handles must live as long.
   subroutine later_types()
     integer, asynchronous :: mine(nranks), theirs(nranks)
     integer :: round

@@ -1,4 +1,4 @@
-! Every function of files from mpi_f08, those that move data with counts of both kinds.
+! Every file function of mpi_f08; functions that move data are called with counts of both kinds.
 ! ranks: 2 3
 !
 ! SPDX-License-Identifier: Apache-2.0
@@ -115,7 +115,7 @@ contains
     call MPI_Errhandler_free(got, ierror)
   end subroutine
   subroutine fresh()
-    call MPI_Barrier(MPI_COMM_WORLD, ierror) ! all have read what was there
+    call MPI_Barrier(MPI_COMM_WORLD, ierror) ! all ranks have read the old contents
     tag = tag + 1
     out = [(1000 * tag + 10 * rank + i, i=1, 4)]
     in = 0
@@ -124,7 +124,7 @@ contains
     character(len=*), intent(in) :: what
     call expect(all(in == out), what)
   end subroutine
-  ! Who reads a shared pointer first is not known; together they read what they wrote.
+  ! The order in which ranks read at the shared file pointer is undefined; together they read all values that were written.
   subroutine same_sum(what)
     character(len=*), intent(in) :: what
     sums = [sum(in), sum(out)]

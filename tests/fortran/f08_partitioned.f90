@@ -46,7 +46,7 @@ program partitioned
       call MPI_Waitall(2, r, MPI_STATUSES_IGNORE)
       want(2:6:2, 5:1:-1) = reshape([(value(1 - rank, i), i = 0, 14)], [3, 5])
       if (any(b /= want)) stop 1
-      ! what the program writes once all is over stays
+      ! values that the program writes after the completion are not overwritten
       b(2, 5) = -2
       call MPI_Parrived(r(2), 0, flag)
       if (.not. flag .or. b(2, 5) /= -2) stop 2

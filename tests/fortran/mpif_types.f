@@ -32,7 +32,8 @@ c     SPDX-License-Identifier: Apache-2.0
      &              ierr)
       call MPI_WAIT(request, status, ierr)
       if (y(1,1) .ne. 1.5d0) stop 3
-c     It has no ierror: whatever lies behind the level must stay.
+c     MPI_PCONTROL has no ierror argument: the variable behind the
+c     level must not change.
       call MPI_PCONTROL(1, n(3))
       if (n(3) .ne. 3) stop 4
       call MPI_FINALIZE(ierr)

@@ -3,10 +3,10 @@
 
     fresh.py [--folder DIR] [--keep] [--compare BUILD] [COMMAND...]
 
-The commands are those of the README's section "Begin", or the ones given here ("make test" alone, "make" before anything is
-installed). Then the README's first programs are compiled and run, and the tests that this build knows are counted: a build
-that lost a part knows fewer. With --compare, the libraries must be the same bytes as those of that build of the same commit, made
-in another folder: builds are reproducible. Clones the commit that is checked out. Exits 77 with the reason where no root can be made.
+The commands are those of the README's section "Begin", or the arguments (for example "make test" alone). Then the README's first programs
+are compiled and run. The build must have tests of every part, which an incomplete build has not. With --compare, the libraries must have
+the same bytes as those of BUILD, which was built from the same commit in another folder: builds are reproducible. The commit that is
+checked out is cloned. Exits 77 with the reason if the bare Debian cannot be created.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -52,55 +52,55 @@ class Runner:
                     time.sleep(0.2)
                     if time.monotonic() - said >= EVERY:
                         said = time.monotonic()
-                        print(f"fresh: {name}: {said - started:.0f} s: {self.last(1)[0][:90]}", flush=True)
+                        print(f"fresh: {name}: {said - started:.0f} s: {self.last_lines(1)[0][:90]}", flush=True)
             finally:
                 if job.poll() is None:
-                    job.kill()  # unshare takes everything in the root with it
+                    job.kill()  # unshare then ends all processes in the root
                     job.wait()
         if job.returncode:
-            lines = "\n".join(self.last(60))
+            lines = "\n".join(self.last_lines(60))
             raise Failed(f"'{name}' failed with status {job.returncode} after {time.monotonic() - started:.0f} s:\n{lines}")
         print(f"fresh: {name}: done in {time.monotonic() - started:.0f} s", flush=True)
         with open(self.log, errors="replace") as f:
             return f.read()
 
-    def last(self, count):
+    def last_lines(self, count):
         with open(self.log, errors="replace") as f:
             return f.read().splitlines()[-count:] or [""]
 
 
 def readme_commands(title):
-    """The commands of a section, as the README prints them, without their comments."""
+    """Returns the commands of a section of the README, without their comments."""
     with open(os.path.join(SOURCE, "README.md")) as f:
         section = re.search(rf"^## {title}\n(.*?)^## ", f.read(), re.M | re.S)
     block = re.search(r"^```sh\n(.*?)^```", section[1], re.M | re.S)
     return [re.sub(r"\s+#.*", "", line).strip() for line in block[1].splitlines()]
 
 
-def newcomer(machine, run, commands):
-    # In CI a test that fails is repeated once, as in the other steps, which list it.
+def run_as_new_user(machine, run, commands):
+    # In CI a failed test is repeated once and listed, as in the other steps.
     variables = ["TESTS=" + TESTS] + (["CI=true"] if os.environ.get("CI") else [])
 
-    def typed(command):
+    def run_typed(command):
         return run(command, machine.enter([*variables, "sh", "-c", "cd /root/fishplate && " + command]))
     for command in commands:
-        output = typed(command)
+        output = run_typed(command)
         for line in re.findall(r"^(?:transport: .*|\d+% tests passed.*|configure.*left out.*)$", output, re.M):
             print(f"fresh:     {line}", flush=True)
     for command in readme_commands("Compile and run your program"):
-        typed(command)
-    known = typed("ctest --test-dir build --show-only")
+        run_typed(command)
+    known = run_typed("ctest --test-dir build --show-only")
     for part, pattern in PARTS.items():
         if not re.search(rf"Test +#\d+: {pattern}", known):
             raise Failed(f"this build has no tests of {part}: it was built without")
     print(f"fresh: {re.search(r'Total Tests: (.*)', known)[1]} tests, of all parts", flush=True)
 
 
-def same_bytes(machine, run, build):
+def compare_libraries(machine, run, build):
     """Fails when a library differs from the one that the same compiler made of the same commit in another folder."""
-    def compiler(command):
+    def compiler_version(command):
         return run("gcc -dumpfullversion", command).strip()
-    ours, theirs = compiler(machine.enter(["gcc", "-dumpfullversion"])), compiler(["gcc", "-dumpfullversion"])
+    ours, theirs = compiler_version(machine.enter(["gcc", "-dumpfullversion"])), compiler_version(["gcc", "-dumpfullversion"])
     if ours != theirs:
         print(f"fresh: {build} is not compared: it was made by gcc {theirs}, this one by gcc {ours}", flush=True)
         return
@@ -129,9 +129,9 @@ def main():
         machine.make(["git", "make"])
         shutil.rmtree(os.path.join(machine.path, "root", "fishplate"), ignore_errors=True)
         run("git clone", ["git", "clone", "-q", "--no-hardlinks", SOURCE, os.path.join(machine.path, "root", "fishplate")])
-        newcomer(machine, run, o.commands or readme_commands("Begin"))
+        run_as_new_user(machine, run, o.commands or readme_commands("Begin"))
         if o.compare:
-            same_bytes(machine, run, os.path.abspath(o.compare))
+            compare_libraries(machine, run, os.path.abspath(o.compare))
     except root.Missing as why:
         print(f"fresh: skipped: {why}.")
         return SKIPPED

@@ -1,5 +1,5 @@
-"""A bare Debian in a folder: made by mmdebstrap from the package sources of this machine, entered in namespaces of its own,
-so that every mount and process is gone when the command in it ends, however it ends.
+"""A bare Debian in a folder, created by mmdebstrap from the package sources of this machine. Commands run there in separate namespaces, so
+that no mount and no process remains when a command ends.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -33,7 +33,7 @@ class Missing(Exception):
     """The reason why the root cannot be created on this machine."""
 
 
-def codename():
+def read_codename():
     with open("/etc/os-release") as f:
         words = dict(line.rstrip("\n").split("=", 1) for line in f if "=" in line)
     if words.get("ID") != "debian":
@@ -42,8 +42,8 @@ def codename():
 
 
 def apt_sources(suite, folder="/etc/apt"):
-    """The machine's own sources of Debian itself, in the form they have: [(ending of the file, text)]. Those of others,
-    whose suites are called something else, are left out."""
+    """Returns this machine's package sources of Debian in their form: [(suffix of the file, text)]. Package sources of others, whose suites
+    have other names, are left out."""
     ours = re.compile(rf"{suite}(-updates|-security|/updates)?")
     paths = [os.path.join(folder, "sources.list")]
     parts = os.path.join(folder, "sources.list.d")
@@ -70,14 +70,14 @@ def apt_sources(suite, folder="/etc/apt"):
 
 
 def acquire_settings():
-    """This machine's settings for access to its sources: proxies, certificates, credentials of mirrors."""
+    """Returns apt's settings for access to the package sources: proxies, certificates, credentials of mirrors."""
     done = subprocess.run(["apt-config", "dump"], capture_output=True, text=True, check=True)
     return "".join(line + "\n" for line in done.stdout.splitlines() if re.match(r"Acquire::https?::", line))
 
 
 class Root:
     def __init__(self, folder, run):
-        """run(name, command): runs it with a progress line, raises when it fails."""
+        """run(name, command): a function that runs a command with a progress line, and raises an exception if the command fails."""
         self.path, self.archives, self.run = os.path.join(folder, "root"), os.path.join(folder, "archives"), run
         if os.geteuid() != 0:
             raise Missing("making a root file system needs root")
@@ -87,7 +87,7 @@ class Root:
         os.makedirs(self.archives, exist_ok=True)
 
     def make(self, packages):
-        suite = codename()
+        suite = read_codename()
         sources = apt_sources(suite)
         if not sources:
             raise Missing(f"the package sources of this machine do not name {suite}")
@@ -104,7 +104,7 @@ class Root:
         shutil.copy("/etc/resolv.conf", os.path.join(self.path, "etc/resolv.conf"))
 
     def enter(self, command):
-        """The command line that runs the command in the root."""
+        """Returns the command line that runs the command in the root."""
         return ["unshare", "--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child", "--propagation", "private",
                 "sh", "-c", ENTER, "enter", self.path, *command]
 

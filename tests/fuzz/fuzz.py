@@ -22,7 +22,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def arguments():
+def parse_arguments():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("--build", default="build-fuzz")
     p.add_argument("--seconds", type=int, default=60, help="for each target")
@@ -34,14 +34,14 @@ def arguments():
     return p.parse_args()
 
 
-def targets(args):
+def find_targets(args):
     folder = os.path.join(os.path.abspath(args.build), "tests/fuzz")
     names = sorted(n[5:] for n in os.listdir(folder) if n.startswith("fuzz_") and os.access(os.path.join(folder, n), os.X_OK))
     return folder, [n for n in names if not args.only or n in args.only]
 
 
-def run(folder, name, args):
-    """(inputs, processor seconds, passed): the target's messages are shown if the target fails."""
+def run_target(folder, name, args):
+    """Runs a target and returns (inputs, processor seconds, passed). Prints the target's messages if it fails."""
     kept, found = os.path.join(HERE, "corpus", name), os.path.join(folder, "corpus", name)
     os.makedirs(found, exist_ok=True)
     env = dict(os.environ, ASAN_OPTIONS="detect_leaks=0", UBSAN_OPTIONS="print_stacktrace=1")
@@ -61,16 +61,16 @@ def run(folder, name, args):
     return runs, processor, done.returncode == 0
 
 
-def record(args, name, runs, processor, seconds, passed):
-    """Appends the line of a target at once, so that a long run that is ended early leaves its figures."""
+def append_record(args, name, runs, processor, seconds, passed):
+    """Appends the line of a target as soon as the target has ended, so that an interrupted run leaves its figures."""
     if args.record:
         with open(args.record, "a", encoding="utf-8") as f:
             f.write(f"{name} {runs} {processor:.0f} {seconds:.0f} {'passed' if passed else 'FAILED'}\n")
 
 
 def main():
-    args = arguments()
-    folder, names = targets(args)
+    args = parse_arguments()
+    folder, names = find_targets(args)
     if not names:
         sys.exit(f"fuzz: no targets in {folder}; build fuzz_targets first")
     total, failed = 0, []
@@ -78,8 +78,8 @@ def main():
         limit = f"{args.runs} inputs" if args.runs else f"{args.seconds} s"
         print(f"[{i + 1}/{len(names)}] {name}: {limit} ...", end="", flush=True)
         began = time.monotonic()
-        runs, processor, passed = run(folder, name, args)
-        record(args, name, runs, processor, time.monotonic() - began, passed)
+        runs, processor, passed = run_target(folder, name, args)
+        append_record(args, name, runs, processor, time.monotonic() - began, passed)
         total += runs
         failed += [] if passed else [name]
         print(f" {runs} inputs, {'no failure' if passed else 'FAILED'}", flush=True)

@@ -316,7 +316,7 @@ static void fuzz_hello(struct fuzz_in *in, bool sound)
     struct ib_hello h;
     size_t length = sound ? sizeof(h) : fuzz_u8(in);
     fuzz_bytes(in, &h, sizeof(h));
-    if (sound) /* a HELLO of this job, so that its other members are checked */
+    if (sound) /* a HELLO with this job's id, so that the checks of its other members are reached */
         h.magic = IB_HELLO_MAGIC, h.version = IB_HELLO_VERSION, h.rail %= IB_RAILS_MAX, h.adapter = 0,
         h.job = h.to_job = 7, h.to = 0, h.from = 1 + h.from % (PEERS - 1), h.lanes = 1,
         h.scheme = (uint32_t)ib.rules.scheme, h.mine = 1 + h.mine % 4;

@@ -64,7 +64,7 @@ else
 fi
 run_ring "$root/opt/fishplate"
 if [ "$(id -u)" = 0 ]; then
-    # The file of the group: the master, its priority, then the programs and pages that follow it.
+    # The file of update-alternatives for the group: the main link, its priority, then the dependent programs and pages.
     alternatives=$root/var/lib/dpkg/alternatives/mpi
     expect_line "$alternatives" '^/opt/fishplate/bin/mpicc$'
     expect_line "$alternatives" '^30$'

@@ -28,8 +28,8 @@ class Package:
         return self.define(name, self.chosen[variant])
 
 
-def load(path):
-    """The recipe's class, and what it declared: {directive: [arguments]}."""
+def load_package(path):
+    """Returns the recipe's class and its declarations: {directive: [arguments]}."""
     said = {}
     module = types.ModuleType("spack.package")
     for directive in "license maintainers version variant provides depends_on conflicts".split():
@@ -41,7 +41,7 @@ def load(path):
 
 def main():
     source = sys.argv[1]
-    recipe, said = load(os.path.join(source, "packaging/spack/packages/fishplate/package.py"))
+    recipe, said = load_package(os.path.join(source, "packaging/spack/packages/fishplate/package.py"))
     with open(os.path.join(source, "cmake/options.cmake")) as f:
         options = set(re.findall(r"^(?:option|set)\((\w+)", f.read(), re.M))
     with open(os.path.join(source, "CMakeLists.txt")) as f:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""compare: the benchmark of `fishplate bench` with our library and others, all over one soft-RoCE device in the guest.
+"""compare: runs the benchmark of `fishplate bench` with Fishplate and other libraries over one soft-RoCE device in the guest.
 
     compare.py [--build DIR] [--repeat N] [--time SECONDS] [--only NAME...] [--set "NAME=VALUE..."]...
 
-The sources in bench/ are compiled with each library's own mpicc; the libraries take turns in one guest, two ranks, no
-shared memory between them. Prints a table as lab/notes/networks.md has it: the best figure of all runs, and the median of the
-runs, which shows how much of a difference is chance. Each --set adds Fishplate once more, with those settings.
+The sources in bench/ are compiled with each library's mpicc. The libraries run in turn in one guest, with two ranks and no shared memory
+between them. Prints a table in the form of lab/notes/networks.md: the best figure of all runs, and in parentheses the median of the runs,
+which shows the variation. Each --set adds a column for Fishplate with these settings.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -34,7 +34,7 @@ class Library:
         self.program = None
 
 
-def libraries(build):
+def list_libraries(build):
     return [
         Library("fishplate", "Fishplate", f"{build}/bin/mpicc",
                 f"{build}/bin/mpiexec -n 2 -vnodes 2 -bind-to core"),
@@ -48,13 +48,13 @@ def libraries(build):
     ]
 
 
-def with_settings(build, number, settings):
-    plain = libraries(build)[0]
+def add_settings(build, number, settings):
+    plain = list_libraries(build)[0]
     return Library(f"set{number}", f"Fishplate, {settings}", plain.mpicc, f"env {settings} {plain.start}")
 
 
 def compile_bench(lib, folder):
-    """One program per compiler, for all networks."""
+    """Compiles the benchmark once for each compiler; all networks use the same program."""
     if not shutil.which(lib.mpicc):
         return False
     os.makedirs(folder, exist_ok=True)
@@ -66,8 +66,8 @@ def compile_bench(lib, folder):
     return True
 
 
-def figures(output):
-    """{(test, bytes): best}; empty when the run failed."""
+def parse_figures(output):
+    """Returns {(test, bytes): best figure}; empty if the run failed."""
     at = output.find("{")
     try:
         answer = json.loads(output[at:output.rfind("}") + 1])
@@ -78,20 +78,20 @@ def figures(output):
     return {(row["test"], row["bytes"]): row["best"] for row in answer["results"]}
 
 
-def number(value):
+def format_number(value):
     return f"{value:.3g}" if value < 100 else f"{value:.0f}"
 
 
-def cell(values, better):
-    return f"{number(better(values))} ({number(statistics.median(values))})" if values else "—"
+def format_cell(values, better):
+    return f"{format_number(better(values))} ({format_number(statistics.median(values))})" if values else "—"
 
 
-def table(all_runs, libs):
+def format_table(all_runs, libs):
     rows = ["| | " + " | ".join(lib.title for lib in libs) + " |", "|---" + "|---:" * len(libs) + "|"]
     for test, unit in (("latency", "us"), ("bw", "MB/s")):
         for size, text in ((8, "8 B"), (1024, "1 KiB"), (65536, "64 KiB"), (1 << 20, "1 MiB")):
             better, name = (min, "latency") if test == "latency" else (max, "bandwidth")
-            cells = [cell(all_runs[lib.name].get((test, size)), better) for lib in libs]
+            cells = [format_cell(all_runs[lib.name].get((test, size)), better) for lib in libs]
             rows.append(f"| {name} {text}, {unit} | " + " | ".join(cells) + " |")
     return "\n".join(rows)
 
@@ -107,8 +107,8 @@ def main():
     o = parser.parse_args()
     build = os.path.abspath(o.build)
     folder = os.path.join(build, "rig")
-    libs = [lib for lib in libraries(build) if not o.only or lib.name in o.only]
-    libs += [with_settings(build, i, settings) for i, settings in enumerate(o.set)]
+    libs = [lib for lib in list_libraries(build) if not o.only or lib.name in o.only]
+    libs += [add_settings(build, i, settings) for i, settings in enumerate(o.set)]
     libs = [lib for lib in libs if compile_bench(lib, os.path.join(folder, "compare"))]
     jobs = [guest.Job(f"{lib.name}.{i}", "one", LIMIT,
                       f"{lib.start} {lib.program} --json --time {o.time} --sizes {SIZES} latency bw >answer 2>said; "
@@ -117,21 +117,21 @@ def main():
 
     all_runs = {lib.name: {} for lib in libs}
 
-    def keep(job):
-        found = figures(job.output)
+    def keep_result(job):
+        found = parse_figures(job.output)
         print(f"compare: {job.name}: status {job.status}, {job.seconds:.0f} s", file=sys.stderr)
         if job.status or not found or o.verbose:
             print(job.output, file=sys.stderr)
         for key, value in found.items():
             all_runs[job.name.rsplit(".", 1)[0]].setdefault(key, []).append(value)
 
-    guest.processors = lambda way: "2"  # one processor per rank
+    guest.guest_processors = lambda way: "2"  # one processor per rank
     try:
-        guest.run_all(folder, build, jobs, keep)
+        guest.run_jobs(folder, build, jobs, keep_result)
     except image.Missing as why:
         print(f"compare: skipped: {why}.")
         return 77
-    print(table(all_runs, libs))
+    print(format_table(all_runs, libs))
     return 0
 
 

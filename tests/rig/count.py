@@ -34,7 +34,7 @@ def build_plugin(folder):
     return path
 
 
-def build_ping(lib, folder):
+def compile_ping(lib, folder):
     if not shutil.which(lib.mpicc):
         return None
     path = os.path.join(folder, f"ping.{os.path.basename(lib.mpicc)}")
@@ -42,7 +42,7 @@ def build_ping(lib, folder):
     return path
 
 
-def kernel_symbols(path):
+def read_kernel_symbols(path):
     with open(path) as f:
         for line in f:
             address, kind, name, *module = line.split()
@@ -50,8 +50,8 @@ def kernel_symbols(path):
                 yield int(address, 16), name, module[0] if module else "[kernel]"
 
 
-def shift(path):
-    """The difference between addresses and file offsets of the code segment."""
+def read_code_offset(path):
+    """Returns the difference between addresses and file offsets of the code segment."""
     for line in subprocess.run(["readelf", "-lW", path], capture_output=True, text=True).stdout.splitlines():
         word = line.split()
         if len(word) > 7 and word[0] == "LOAD" and "E" in word[-2]:
@@ -59,14 +59,14 @@ def shift(path):
     return 0
 
 
-def program_symbols(maps):
+def read_program_symbols(maps):
     with open(maps) as f:
         for line in f:
             word = line.split()
             if len(word) < 6 or "x" not in word[1] or not os.path.exists(word[5]):
                 continue
             start, end = (int(a, 16) for a in word[0].split("-"))
-            name, base = os.path.basename(word[5]), start - int(word[2], 16) - shift(word[5])
+            name, base = os.path.basename(word[5]), start - int(word[2], 16) - read_code_offset(word[5])
             yield start, "?", name
             yield end, "?", "?"
             for option in ("-D", "-a"):
@@ -77,9 +77,9 @@ def program_symbols(maps):
                         yield base + int(at, 16), rest[0].split("@")[0], name
 
 
-def tally(share, name, messages):
-    """{(file, function): instructions per message}, and system calls per message."""
-    symbols = sorted({s[0]: s for s in [*kernel_symbols(f"{share}/kallsyms"), *program_symbols(f"{share}/{name}.maps")]}
+def count_by_function(share, name, messages):
+    """Returns {(file, function): instructions per message}, and the system calls per message."""
+    symbols = sorted({s[0]: s for s in [*read_kernel_symbols(f"{share}/kallsyms"), *read_program_symbols(f"{share}/{name}.maps")]}
                      .values())
     starts = [s[0] for s in symbols]
     found, calls = collections.Counter(), 0.0
@@ -96,11 +96,11 @@ def tally(share, name, messages):
     return found, calls
 
 
-def show(lib, found, calls, functions):
-    def total(test):
+def print_counts(lib, found, calls, functions):
+    def sum_instructions(test):
         return sum(n for (place, _), n in found.items() if test(place))
-    print(f"{lib.title}: {total(lambda p: p.startswith('kernel')):.0f} instructions of the kernel, "
-          f"{total(lambda p: not p.startswith('kernel')):.0f} of the program and its libraries, {calls:.2f} system calls")
+    print(f"{lib.title}: {sum_instructions(lambda p: p.startswith('kernel')):.0f} instructions of the kernel, "
+          f"{sum_instructions(lambda p: not p.startswith('kernel')):.0f} of the program and its libraries, {calls:.2f} system calls")
     places = collections.Counter()
     for (place, _), n in found.items():
         places[place] += n
@@ -126,11 +126,11 @@ def main():
     try:
         blocks = os.path.join(folder, "blocks")
         plugin = f"{build_plugin(folder)},out={blocks}"
-        guest.processors = lambda way: "2"  # one processor per rank
-        plain = guest.command_line
-        guest.command_line = lambda *a: [*plain(*a), "-plugin", plugin]
-        for lib in compare.libraries(build):
-            program = build_ping(lib, folder) if lib.name in o.only else None
+        guest.guest_processors = lambda way: "2"  # one processor per rank
+        plain = guest.qemu_command_line
+        guest.qemu_command_line = lambda *a: [*plain(*a), "-plugin", plugin]
+        for lib in compare.list_libraries(build):
+            program = compile_ping(lib, folder) if lib.name in o.only else None
             if program:
                 count_one(lib, program, folder, build, blocks, o)
     except image.Missing as why:
@@ -146,14 +146,14 @@ def count_one(lib, program, folder, build, blocks, o):
                     f"env {' '.join(o.set)} {lib.start} {program} {o.rounds} {o.bytes} /run/rig/{lib.name}.maps && "
                     "cat /proc/kallsyms >/run/rig/kallsyms")
 
-    def tell(done):
+    def print_result(done):
         if done.status:
             print(done.output, file=sys.stderr)
             return
         shutil.copy(blocks, f"{machine.share}/{lib.name}.blocks")
-        show(lib, *tally(machine.share, lib.name, 2 * o.rounds), o.functions)
+        print_counts(lib, *count_by_function(machine.share, lib.name, 2 * o.rounds), o.functions)
 
-    machine = guest.Guest(folder, build, [job], tell, "emulation")  # plugins need it
+    machine = guest.Guest(folder, build, [job], print_result, "emulation")  # QEMU's plugins need emulation
     machine.run()
 
 

@@ -25,31 +25,31 @@ class Missing(Exception):
     """Something is missing on this machine and cannot be installed: the rig is skipped with this reason."""
 
 
-def machine():
+def guest_architecture():
     name = platform.machine()
     if name not in DEBIAN_ARCH:
         raise Missing(f"no recipe for a {name} guest")
     return name
 
 
-def run(*command, **options):
+def run_command(*command, **options):
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
     if done.returncode:
         raise Missing(f"'{' '.join(command)}' failed: {done.stdout.strip().splitlines()[-1:] or done.returncode}")
     return done.stdout
 
 
-def need(program, package):
+def find_program(program, package):
     path = shutil.which(program) or shutil.which(program, path="/usr/sbin:/sbin")
     if not path:
         raise Missing(f"{program} is not installed (package {package})")
     return path
 
 
-def kernel_package():
-    """The kernel package that Debian's meta package depends on."""
-    meta = f"linux-image-{DEBIAN_ARCH[machine()]}"
-    for line in run("apt-cache", "depends", meta).splitlines():
+def find_kernel_package():
+    """Returns the kernel package that Debian's meta package depends on."""
+    meta = f"linux-image-{DEBIAN_ARCH[guest_architecture()]}"
+    for line in run_command("apt-cache", "depends", meta).splitlines():
         word = line.split()
         if len(word) == 2 and word[0] == "Depends:" and word[1].startswith("linux-image-"):
             return word[1]
@@ -57,28 +57,28 @@ def kernel_package():
 
 
 def fetch_kernel(folder):
-    """folder/kernel: the package's files. A stamp marks a folder that was finished."""
+    """Unpacks the kernel package into folder/kernel. A stamp file marks a complete folder."""
     kernel, stamp = os.path.join(folder, "kernel"), os.path.join(folder, "kernel.stamp")
     if os.path.exists(stamp):
         return kernel
-    need("apt-get", "apt")
+    find_program("apt-get", "apt")
     shutil.rmtree(kernel, ignore_errors=True)
     download = os.path.join(folder, "download")
     shutil.rmtree(download, ignore_errors=True)
     os.makedirs(download)
-    run("apt-get", "download", "-q", kernel_package(), cwd=download)
+    run_command("apt-get", "download", "-q", find_kernel_package(), cwd=download)
     package = glob.glob(os.path.join(download, "*.deb"))[0]
-    run("dpkg-deb", "-x", package, kernel)
+    run_command("dpkg-deb", "-x", package, kernel)
     version = os.listdir(os.path.join(kernel, "lib", "modules"))[0]
-    run(need("depmod", "kmod"), "-b", kernel, version)
+    run_command(find_program("depmod", "kmod"), "-b", kernel, version)
     shutil.rmtree(download)
     with open(stamp, "w") as f:
         f.write(version + "\n")
     return kernel
 
 
-def unpack_x86(packed, path):
-    """QEMU enters an ELF kernel directly (PVH), which saves the guest decompressing itself on an emulated processor."""
+def decompress_kernel(packed, path):
+    """Decompresses the kernel to an ELF file, which QEMU starts directly (PVH). Decompression on an emulated processor is slow."""
     with open(packed, "rb") as f:
         data = f.read()
     at = data.find(b"\xfd7zXZ\0")
@@ -89,24 +89,24 @@ def unpack_x86(packed, path):
     return True
 
 
-def boot_image(kernel, folder):
+def find_boot_image(kernel, folder):
     packed = glob.glob(os.path.join(kernel, "boot", "vmlinuz-*"))[0]
-    if machine() == "x86_64":
+    if guest_architecture() == "x86_64":
         path = os.path.join(folder, "vmlinux")
-        if os.path.exists(path) or unpack_x86(packed, path):
+        if os.path.exists(path) or decompress_kernel(packed, path):
             return path
     return packed
 
 
-def module_files(kernel):
-    """The .ko files in the order of loading."""
+def list_module_files(kernel):
+    """Returns the .ko files in the order of loading."""
     version = os.listdir(os.path.join(kernel, "lib", "modules"))[0]
     found = []
-    for name in OPTIONAL[machine()] + MODULES:
+    for name in OPTIONAL[guest_architecture()] + MODULES:
         try:
-            listing = run(need("modprobe", "kmod"), "-d", kernel, "-S", version, "--show-depends", name)
+            listing = run_command(find_program("modprobe", "kmod"), "-d", kernel, "-S", version, "--show-depends", name)
         except Missing:
-            if name in OPTIONAL[machine()]:
+            if name in OPTIONAL[guest_architecture()]:
                 continue
             raise
         for line in listing.splitlines():
@@ -121,30 +121,30 @@ def make_initramfs(kernel, folder):
     root = tempfile.mkdtemp(prefix="initramfs-", dir=folder)
     for d in ("bin", "dev", "proc", "sys", "mnt", "modules"):
         os.makedirs(os.path.join(root, d))
-    shutil.copy(need("busybox", "busybox-static"), os.path.join(root, "bin", "busybox"))
+    shutil.copy(find_program("busybox", "busybox-static"), os.path.join(root, "bin", "busybox"))
     shutil.copy(os.path.join(HERE, "guest", "init"), os.path.join(root, "init"))
     os.chmod(os.path.join(root, "init"), 0o755)
     with open(os.path.join(root, "modules", "order"), "w") as order:
-        for module in module_files(kernel):
+        for module in list_module_files(kernel):
             shutil.copy(module, os.path.join(root, "modules"))
             order.write(os.path.basename(module) + "\n")
-    names = run("find", ".", cwd=root)
+    names = run_command("find", ".", cwd=root)
     with open(root + ".cpio", "wb") as out:  # written to another name, since another guest may be booting from the present file
-        subprocess.run([need("cpio", "cpio"), "-o", "-H", "newc", "--quiet", "-R", "0:0"], input=names.encode(),
+        subprocess.run([find_program("cpio", "cpio"), "-o", "-H", "newc", "--quiet", "-R", "0:0"], input=names.encode(),
                        stdout=out, cwd=root, check=True)
     os.replace(root + ".cpio", path)
     shutil.rmtree(root)
     return path
 
 
-def qemu():
+def find_qemu():
     packages = {"x86_64": "qemu-system-x86", "aarch64": "qemu-system-arm"}
-    return need(f"qemu-system-{machine()}", packages[machine()])
+    return find_program(f"qemu-system-{guest_architecture()}", packages[guest_architecture()])
 
 
-def prepare(folder):
-    """Returns the kernel and the initramfs that folder has from now on."""
+def prepare_files(folder):
+    """Creates the kernel and the initramfs in the folder, and returns their paths."""
     os.makedirs(folder, exist_ok=True)
-    qemu()
+    find_qemu()
     kernel = fetch_kernel(folder)
-    return boot_image(kernel, folder), make_initramfs(kernel, folder)
+    return find_boot_image(kernel, folder), make_initramfs(kernel, folder)

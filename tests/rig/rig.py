@@ -4,7 +4,7 @@
     rig.py prepare                      fetch the kernel, build the initramfs
     rig.py all [NAME...]                the jobs of jobs.txt (or those whose name begins so), in one guest
     rig.py result NAME                  prints the output of that job and exits with its status
-    rig.py do DEVICES COMMAND           one command of your own; DEVICES as in guest/devices
+    rig.py do DEVICES COMMAND           runs this command; DEVICES: one, hosts or none (guest/devices)
 
 Options before the word: --build DIR (default: build), --limit SECONDS (for `do`; default 120).
 
@@ -20,7 +20,7 @@ import image
 from guest import SKIPPED
 
 
-def table():
+def read_jobs():
     jobs = []
     with open(os.path.join(image.HERE, "jobs.txt")) as f:
         for line in f:
@@ -30,18 +30,18 @@ def table():
     return jobs
 
 
-def tell(results):
-    def write(job):
+def make_reporter(results):
+    def report_job(job):
         if job.status != SKIPPED:
             print(f"rig: {job.name}: {'passed' if job.status == 0 else f'status {job.status}'} in {job.seconds:.1f} s",
                   flush=True)
         with open(os.path.join(results, job.name), "w") as f:
             f.write(f"{job.status}\n{job.output}")
-    return write
+    return report_job
 
 
-def run_table(folder, build, names):
-    jobs = [j for j in table() if not names or any(j.name.startswith(n) for n in names)]
+def run_listed_jobs(folder, build, names):
+    jobs = [j for j in read_jobs() if not names or any(j.name.startswith(n) for n in names)]
     if not jobs:
         sys.exit(f"rig: no job is called {' or '.join(names)}; tests/rig/jobs.txt lists them.")
     for job in jobs:
@@ -49,13 +49,13 @@ def run_table(folder, build, names):
     results = os.path.join(folder, "results")
     shutil.rmtree(results, ignore_errors=True)
     os.makedirs(results)
-    guest.run_all(folder, build, jobs, tell(results))
+    guest.run_jobs(folder, build, jobs, make_reporter(results))
     again = [j for j in jobs if j.status not in (0, SKIPPED)]
     if again:  # repeats failed jobs once, as ctest does with other tests; .ci/run lists them
         for job in again:
             print(f"rig: {job.name} failed, and is run again:\n{job.output}", flush=True)
             job.status = None
-        guest.run_all(folder, build, again, tell(results))
+        guest.run_jobs(folder, build, again, make_reporter(results))
     return 0  # a failed job is reported by its own test
 
 
@@ -74,9 +74,9 @@ def show_result(folder, name):
     return int(status)
 
 
-def do(folder, build, devices, limit, command):
+def run_own_command(folder, build, devices, limit, command):
     job = guest.Job("job", devices, limit, command)
-    guest.run_all(folder, build, [job], lambda j: print(j.output, end=""))
+    guest.run_jobs(folder, build, [job], lambda j: print(j.output, end=""))
     return job.status
 
 
@@ -95,13 +95,13 @@ def main():
     os.makedirs(folder, exist_ok=True)
     try:
         if o.word == "prepare":
-            image.prepare(folder)
+            image.prepare_files(folder)
             return 0
         if o.word == "all":
             if os.path.exists(skipped):
                 os.remove(skipped)
-            return run_table(folder, build, o.rest)
-        return do(folder, build, o.rest[0], o.limit, " ".join(o.rest[1:]))
+            return run_listed_jobs(folder, build, o.rest)
+        return run_own_command(folder, build, o.rest[0], o.limit, " ".join(o.rest[1:]))
     except guest.BootFailed as why:
         print(f"rig: {why}", end="")
         return 1

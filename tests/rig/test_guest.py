@@ -46,20 +46,20 @@ class Boot(unittest.TestCase):
         self.scratch = tempfile.TemporaryDirectory()
         self.addCleanup(self.scratch.cleanup)
         self.log = os.path.join(self.scratch.name, "log")
-        image.qemu = lambda: os.path.join(self.scratch.name, "qemu")
-        image.prepare = lambda folder: ("kernel", "initramfs")
-        image.machine = lambda: "x86_64"
+        image.find_qemu = lambda: os.path.join(self.scratch.name, "qemu")
+        image.prepare_files = lambda folder: ("kernel", "initramfs")
+        image.guest_architecture = lambda: "x86_64"
         guest.KVM = self.scratch.name  # a file that exists and can be opened
         guest.SILENCE = {"kvm": 1, "emulation": 180}
 
     def run_jobs(self, kvm, emulated, can_wait=()):
-        """Returns the jobs, what was printed, and how each QEMU behaved."""
-        with open(image.qemu(), "w") as f:
+        """Returns the jobs, the output, and the behaviours of the started QEMUs."""
+        with open(image.find_qemu(), "w") as f:
             f.write(QEMU.format(kvm=kvm, emulated=emulated, log=self.log))
-        os.chmod(image.qemu(), 0o755)
+        os.chmod(image.find_qemu(), 0o755)
         jobs, reported = [guest.Job(n, "none", 600, "true", n in can_wait) for n in ("first", "second", "third")], []
         with contextlib.redirect_stdout(io.StringIO()) as out:
-            guest.run_all(os.path.join(self.scratch.name, "rig"), "build", jobs, reported.append)
+            guest.run_jobs(os.path.join(self.scratch.name, "rig"), "build", jobs, reported.append)
         self.assertEqual(sorted(reported, key=jobs.index), jobs)
         with open(self.log) as f:
             return jobs, out.getvalue(), f.read().split()
@@ -83,7 +83,7 @@ class Boot(unittest.TestCase):
         self.check_fallback("breaks", "KVM internal error", ["breaks", "boots"])
 
     def test_kvm_that_prints_nothing(self):
-        self.check_fallback("silent", "said nothing in 1 s", ["silent", "boots"])
+        self.check_fallback("silent", "printed nothing in 1 s", ["silent", "boots"])
 
     def test_kvm_that_does_not_open(self):
         self.check_fallback("closed", "No such device", ["closed", "boots"])

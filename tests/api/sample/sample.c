@@ -1,4 +1,4 @@
-/* sample.c: a program that only queries which library it runs with; also compiled as C++.
+/* sample.c: a program that prints the version of its MPI library; also compiled as C++.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>

@@ -8,7 +8,7 @@
 
 #include "marks.h"
 
-/* Emits the instructions as data, which compiler and assembler need not know. */
+/* Emits the instructions as data, so that compiler and assembler need not support them. */
 #define MARK(mark)     MARK_TEXT(MARK_BYTES(mark))
 #define MARK_TEXT(...) MARK_AS(__VA_ARGS__)
 #define MARK_AS(...)   __asm__ volatile(".byte " #__VA_ARGS__ ::: "memory")

@@ -81,7 +81,7 @@ static void count_run(unsigned processor, void *arg)
     ((struct block *)arg)->runs[processor % PROCESSORS]++;
 }
 
-/* A block may be translated again; it keeps its counts. */
+/* Returns the record of a block. A block that QEMU translates again keeps its record and counts. */
 static struct block *find_or_add_block(uint64_t address, uint64_t length)
 {
     struct block **at = &buckets[(address >> 2 ^ address >> 18) % BUCKETS];
