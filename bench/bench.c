@@ -7,7 +7,7 @@
 #include "bench.h"
 
 /* Returns the number of ranks that take part in a test; 0 if the test needs more ranks. */
-static int team_size(const struct bench *b, const struct bench_test *test)
+static int count_team(const struct bench *b, const struct bench_test *test)
 {
     if (test->team == TEAM_ALL)
         return b->size;
@@ -39,7 +39,7 @@ static int count_steps(const struct bench *b)
     int steps = 0;
     for (int i = 0; i < bench_ntests; i++) {
         const struct bench_test *test = &bench_tests[i];
-        if (b->options.wanted >> i & 1 && team_size(b, test) > 0 && !needs_threads(b, test))
+        if (b->options.wanted >> i & 1 && count_team(b, test) > 0 && !needs_threads(b, test))
             steps += bench_test_sizes(b, test, &sizes);
     }
     return steps;
@@ -47,7 +47,7 @@ static int count_steps(const struct bench *b)
 
 static void run_test(struct bench *b, const struct bench_test *test)
 {
-    int active = team_size(b, test);
+    int active = count_team(b, test);
     if (active == 0) {
         bench_report_note(b, "%s needs two ranks: mpiexec -n 2 %s %s", test->name, b->host->program,
                           test->name);

@@ -1,5 +1,5 @@
-/* bench.h: the benchmark behind `fishplate bench`. Everything under bench/ is plain MPI, so that the same
- * sources, built with another MPI library, give comparable figures (see bench/peers).
+/* bench.h: the benchmark behind `fishplate bench`. All sources in bench/ are plain MPI, so that they can be built
+ * with other MPI libraries and give comparable figures (bench/peers).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BENCH_BENCH_H

@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-static int persistent_count(const struct coll *c)
+static int count_persistent_requests(const struct coll *c)
 {
     return c->kind->rooted ? c->size : 1;
 }
@@ -59,8 +59,8 @@ bool coll_open(struct bench *b, const char *name, size_t bytes, struct coll *c)
     for (int r = 0; r < c->size; r++)
         c->counts[r] = c->count;
     if (b->options.form == BENCH_PERSISTENT) {
-        c->persistent = bench_alloc(sizeof(*c->persistent) * (size_t)persistent_count(c));
-        for (int root = 0; root < persistent_count(c); root++)
+        c->persistent = bench_alloc(sizeof(*c->persistent) * (size_t)count_persistent_requests(c));
+        for (int root = 0; root < count_persistent_requests(c); root++)
             c->kind->init(c, root, &c->persistent[root]);
     }
     return true;
@@ -71,7 +71,7 @@ void coll_close(struct coll *c)
     bench_buffer_free(&c->send);
     bench_buffer_free(&c->receive);
     free(c->counts);
-    for (int root = 0; c->persistent && root < persistent_count(c); root++)
+    for (int root = 0; c->persistent && root < count_persistent_requests(c); root++)
         MPI_Request_free(&c->persistent[root]);
     free(c->persistent);
 }

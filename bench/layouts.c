@@ -20,7 +20,7 @@ struct layout {
 };
 
 /* Makes the type of a matrix column: one double in each row of 64. */
-static void column_open(struct layout *l, size_t bytes)
+static void make_column_layout(struct layout *l, size_t bytes)
 {
     const int rows = (int)(bytes / sizeof(double));
     MPI_Type_vector(rows, 1, ROW, MPI_DOUBLE, &l->type);
@@ -29,7 +29,7 @@ static void column_open(struct layout *l, size_t bytes)
 }
 
 /* Makes the type of a face in the middle dimension of a cube of doubles: contiguous rows, one plane apart. */
-static void face_open(struct layout *l, size_t bytes)
+static void make_face_layout(struct layout *l, size_t bytes)
 {
     const int side = (int)sqrt((double)bytes / sizeof(double));
     const int sizes[3] = {side, side, side}, part[3] = {side, 1, side}, first[3] = {0, side / 2, 0};
@@ -73,7 +73,7 @@ void bench_layout(struct bench *b, const struct bench_test *test, size_t bytes)
 {
     struct layout l = {.me = b->rank};
     struct bench_stats s;
-    (strcmp(test->name, "column") == 0 ? column_open : face_open)(&l, bytes);
+    (strcmp(test->name, "column") == 0 ? make_column_layout : make_face_layout)(&l, bytes);
     MPI_Type_commit(&l.type);
     MPI_Comm_dup(b->team, &l.comm);
     l.out = bench_alloc(l.extent);

@@ -34,7 +34,7 @@ static void pin_thread(int core)
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(core, &one);
-    sched_setaffinity(0, sizeof(one), &one); /* if this fails the figure is less precise, not wrong */
+    sched_setaffinity(0, sizeof(one), &one); /* on failure the figure is only less precise */
 }
 
 static void *answer_ping_pong(void *arg)

@@ -42,7 +42,7 @@ static int hash_machine_id(const char *host)
 }
 
 /* Returns the lowest rank of a communicator and frees the communicator. */
-static int lowest_rank(MPI_Comm *comm, int rank)
+static int find_lowest_rank(MPI_Comm *comm, int rank)
 {
     MPI_Bcast(&rank, 1, MPI_INT, 0, *comm);
     MPI_Comm_free(comm);
@@ -67,8 +67,8 @@ struct bench_place *bench_place_find(struct bench *b)
     MPI_Allreduce(&p->own, &p->cores, (int)sizeof(p->own), MPI_BYTE, MPI_BOR, machine);
     struct seat mine = {.core = sched_getcpu(),
                         .bound = CPU_COUNT(&p->own) == 1,
-                        .node = lowest_rank(&node, b->rank),
-                        .machine = lowest_rank(&machine, b->rank)};
+                        .node = find_lowest_rank(&node, b->rank),
+                        .machine = find_lowest_rank(&machine, b->rank)};
     MPI_Allgather(&mine, (int)sizeof(mine), MPI_BYTE, seats, (int)sizeof(mine), MPI_BYTE, b->comm);
     return p;
 }

@@ -1,9 +1,9 @@
 """Compares libraries that were measured in turns. In each turn every library runs once, so that other load of the machine affects all of
 them alike. A row is judged by the ratios of its turns, not by the best of separate runs.
 
-A row is `ahead` or `behind` if the median of the turns' ratios is farther from 1 than the spread, and a sign test over the turns rejects
-chance (p < 0.05). Else the row is `equal`. The spread is measured: in rows that call no MPI library (plain pwrite and pread), it is the
-largest difference between the runs of the two libraries."""
+A row is `ahead` (Fishplate is faster) or `behind` if the median of the turns' ratios differs from 1 by more than the spread, and a sign
+test over the turns rejects chance (p < 0.05). Otherwise the row is `equal`. The spread is measured by rows that do not use the MPI library
+(plain pwrite and pread): it is the largest difference between the runs of the two libraries in these rows."""
 # SPDX-License-Identifier: Apache-2.0
 import math
 import statistics
@@ -12,8 +12,8 @@ CHANCE = 0.05
 TURNS_MIN = 6  # with fewer turns the sign test cannot reject chance
 
 
-def ratios(turns, row, one, other, better):
-    """Time of `one` over that of `other`, turn by turn: below 1.0 `one` is faster. Rates are turned round."""
+def turn_ratios(turns, row, one, other, better):
+    """Returns for each turn the time of `one` divided by that of `other` (for rates the inverse): below 1.0 `one` is faster."""
     both = [(turn[one][row], turn[other][row]) for turn in turns if row in turn.get(one, {}) and row in turn.get(other, {})]
     return [b / a if better is max else a / b for a, b in both]
 
@@ -23,8 +23,8 @@ def median_of(turns, row, library):
     return statistics.median(values) if values else None
 
 
-def decisive(turns):
-    """Smallest number of equal signs among `turns` turns that rejects chance."""
+def turns_to_reject_chance(turns):
+    """Returns the smallest number of turns with the same sign, among `turns` turns, that rejects chance."""
     tail, need = 0.0, turns + 1
     while need > 0 and 2 * (tail + math.comb(turns, need - 1) / 2**turns) <= CHANCE:
         need -= 1
@@ -32,18 +32,18 @@ def decisive(turns):
     return need
 
 
-def spread(turns, rows, one, other, better):
-    """The largest difference between the two in rows where no library has a part, as a factor; None without such rows."""
-    found = [ratios(turns, row, one, other, better) for row in rows]
+def measure_spread(turns, rows, one, other, better):
+    """Returns the largest difference, as a factor, between two libraries in rows that do not use the library; None without such rows."""
+    found = [turn_ratios(turns, row, one, other, better) for row in rows]
     medians = [abs(math.log(statistics.median(each))) for each in found if each]
     return math.exp(max(medians)) if medians else None
 
 
-def judge(found, limit):
-    """The verdict of a row by the ratios of its turns."""
+def judge_row(found, limit):
+    """Returns the verdict of a row from the ratios of its turns."""
     if len(found) < TURNS_MIN or limit is None:
         return "unknown"
-    middle, need = statistics.median(found), decisive(len(found))
+    middle, need = statistics.median(found), turns_to_reject_chance(len(found))
     if middle > limit and sum(r > 1 for r in found) >= need:
         return "behind"
     if middle < 1 / limit and sum(r < 1 for r in found) >= need:
@@ -51,13 +51,13 @@ def judge(found, limit):
     return "equal"
 
 
-def compare(turns, better, is_plain, kind):
-    """Rows with medians, the better peer, its ratio and a verdict; and the spread of each kind and peer. The first library of a turn is ours. The
-    better peer of a row is the one with the better median: who is better in a single turn is often chance."""
+def judge_rows(turns, better, is_plain, kind):
+    """Returns (rows with medians, the better peer, the ratio to it and a verdict; spread of each kind of rows and peer). The first library
+    of a turn is Fishplate. The better peer of a row has the better median, since the order within a single turn is often chance."""
     libraries = list(dict.fromkeys(library for turn in turns for library in turn))
     ours, peers = libraries[0], libraries[1:]
     rows = list(dict.fromkeys(row for turn in turns for row in turn.get(ours, {})))
-    limits = {(k, peer): spread(turns, [row for row in rows if is_plain(row) and kind(row) == k], ours, peer, better)
+    limits = {(k, peer): measure_spread(turns, [row for row in rows if is_plain(row) and kind(row) == k], ours, peer, better)
               for k in dict.fromkeys(map(kind, rows)) for peer in peers}
     out = []
     for row in rows:
@@ -66,14 +66,14 @@ def compare(turns, better, is_plain, kind):
         there = [peer for peer in peers if medians[peer] is not None]
         if there:
             peer = better(there, key=medians.get)
-            found = ratios(turns, row, ours, peer, better)
+            found = turn_ratios(turns, row, ours, peer, better)
             entry.update(peer=peer, turns=len(found), ratio=statistics.median(found), behind_in=sum(r > 1 for r in found),
-                         verdict="plain" if is_plain(row) else judge(found, limits[kind(row), peer]))
+                         verdict="plain" if is_plain(row) else judge_row(found, limits[kind(row), peer]))
         out.append(entry)
     return out, limits
 
 
-def summary(rows):
+def summarise(rows):
     judged = [row for row in rows if row.get("verdict", "plain") != "plain"]
     counts = {verdict: sum(row["verdict"] == verdict for row in judged) for verdict in ("ahead", "equal", "behind", "unknown")}
     mean = math.exp(sum(math.log(row["ratio"]) for row in judged) / len(judged)) if judged else None

@@ -110,7 +110,7 @@ static void io_check(const struct setup *s, const char *what, int code)
 
 /* Returns the file type of a rank's block in an array of depth x rows x columns x 40 bytes, divided in two
  * dimensions: small pieces in nested steps. */
-static MPI_Datatype cube_type(const struct setup *s)
+static MPI_Datatype make_cube_type(const struct setup *s)
 {
     MPI_Datatype type;
     int grid[2] = {0, 0};
@@ -137,7 +137,7 @@ static void set_view(const struct setup *s, const struct layout *l, MPI_File f)
         return;
     }
     if (l->cube) {
-        type = cube_type(s);
+        type = make_cube_type(s);
         disp = 0;
     } else {
         MPI_Type_contiguous((int)l->piece, MPI_BYTE, &piece);
@@ -213,7 +213,7 @@ static double io_rate(const struct setup *s, long bytes, double begin)
     return (double)bytes * s->size / (one_clock ? most[2] + most[0] : most[3]) / 1e6;
 }
 
-static void file_name(const struct setup *s, const struct layout *l, char *out, size_t size)
+static void make_file_name(const struct setup *s, const struct layout *l, char *out, size_t size)
 {
     snprintf(out, size, "%s", s->name);
     if (l->private_file)
@@ -224,7 +224,7 @@ static void measure_mpi_io(const struct setup *s, const struct layout *l, double
 {
     MPI_File f;
     char name[NAME_SIZE + 16];
-    file_name(s, l, name, sizeof(name));
+    make_file_name(s, l, name, sizeof(name));
     const MPI_Comm comm = l->private_file ? MPI_COMM_SELF : MPI_COMM_WORLD;
     io_check(
         s, "MPI_File_open",
@@ -241,7 +241,7 @@ static void measure_mpi_io(const struct setup *s, const struct layout *l, double
 static void measure_posix_io(const struct setup *s, const struct layout *l, double out[2])
 {
     char name[NAME_SIZE + 16];
-    file_name(s, l, name, sizeof(name));
+    make_file_name(s, l, name, sizeof(name));
     MPI_Barrier(MPI_COMM_WORLD);
     const int fd = open(name, O_CREAT | O_RDWR, 0600);
     if (fd < 0)
@@ -346,7 +346,7 @@ static bool read_hint(void *setup, const char *text)
     return hint_texts[n] != NULL;
 }
 
-static bool read_only(void *setup, const char *text)
+static bool parse_only(void *setup, const char *text)
 {
     struct setup *s = setup;
     if (s->nonly == ONLY_MAX)
@@ -361,14 +361,14 @@ static const struct cli_option options[] = {
     CLI_INT_LINE("--size", "16", struct setup, mib, 1, 1024, "MiB that each rank writes in a case"),
     CLI_INT_LINE("--repeat", "5", struct setup, repeat, 1, 1 << 20, "runs of each case"),
     CLI_CALL_LINE(
-        "--only", "TEXT", read_only,
+        "--only", "TEXT", parse_only,
         "only cases whose name begins with TEXT: pwrite, contiguous, own file, strided, nested; may be given "
         "several times"),
     CLI_CALL_LINE("--hint", "KEY=VALUE", read_hint, "a hint for MPI_File_open; may be given several times"),
     CLI_FLAG_LINE("--json", struct setup, json, "one JSON document"),
     CLI_END};
 
-static int is_wanted(const struct setup *s, const struct layout *l)
+static int is_selected_case(const struct setup *s, const struct layout *l)
 {
     for (int i = 0; i < s->nonly; i++)
         if (strncmp(l->name, s->only[i], strlen(s->only[i])) == 0)
@@ -432,7 +432,7 @@ int bench_io_main(const struct bench_host *host, int argc, char **argv)
         io_print_heading(&s, host);
     io_warm_buffers(&s);
     for (int i = 0; i < LAYOUTS; i++)
-        if (is_wanted(&s, &layouts[i]))
+        if (is_selected_case(&s, &layouts[i]))
             io_measure_layout(&s, &layouts[i]);
     if (s.rank == 0 && s.json) {
         json_end(&s.document);

@@ -290,7 +290,7 @@ static void rma_measure_windows(struct setup *s, const char *name, int open, int
 }
 
 /* Allocates a shared-memory window if all ranks are on one node: a store into it is a put's lower bound. */
-static void open_lower_bound(struct setup *s)
+static void open_shared_window(struct setup *s)
 {
     int here, unit;
     MPI_Aint bytes;
@@ -305,7 +305,7 @@ static void open_lower_bound(struct setup *s)
     MPI_Win_shared_query(s->floor, 1, &bytes, &unit, &s->direct);
 }
 
-static void close_lower_bound(struct setup *s)
+static void close_shared_window(struct setup *s)
 {
     if (s->direct)
         MPI_Win_free(&s->floor);
@@ -363,7 +363,7 @@ int bench_rma_main(const struct bench_host *host, int argc, char **argv)
     s.memory = s.created ? calloc(1, LONGEST) : NULL;
     window_open(&s);
     memset(s.memory, 0, LONGEST);
-    open_lower_bound(&s);
+    open_shared_window(&s);
     if (s.rank == 0)
         rma_print_heading(&s, host);
     rma_measure_fences(&s);
@@ -383,7 +383,7 @@ int bench_rma_main(const struct bench_host *host, int argc, char **argv)
         json_end(&s.document);
     }
     MPI_Win_free(&s.win);
-    close_lower_bound(&s);
+    close_shared_window(&s);
     if (s.created)
         free(s.memory);
     free(s.local);

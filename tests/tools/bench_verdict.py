@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests bench/verdict.py, the time budget of bench/peers, and bench/beside.py: rows with known differences get the right verdict;
+"""Tests bench/verdict.py, the time budget of bench/peers, and bench/compare_libraries.py: rows with known differences get the right verdict;
 libraries (here: programs that print a number) run in all orders, failing libraries are left out, and stored runs are not repeated.
 
     bench_verdict.py SOURCE
@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, f"{sys.argv[1]}/bench")
-import beside  # noqa: E402
+import compare_libraries  # noqa: E402
 import verdict  # noqa: E402
 
 
@@ -43,8 +43,8 @@ time of B}. Library C is always 10 % slower than B. The row "plain" measures no 
 
 
 def compare_turns(turns, better=max):
-    rows, limits = verdict.compare(turns, better, lambda row: row[0] == "plain", lambda row: row[1])
-    return {row["row"][0]: row for row in rows}, limits, verdict.summary(rows)
+    rows, limits = verdict.judge_rows(turns, better, lambda row: row[0] == "plain", lambda row: row[1])
+    return {row["row"][0]: row for row in rows}, limits, verdict.summarise(rows)
 
 
 def check_verdicts():
@@ -74,7 +74,7 @@ def check_times():
 
 
 def check_decisive():
-    expect("turns that must agree", [verdict.decisive(n) for n in (5, 6, 8, 20)], [6, 6, 8, 15])
+    expect("turns that must agree", [verdict.turns_to_reject_chance(n) for n in (5, 6, 8, 20)], [6, 6, 8, 15])
 
 
 def check_turns():
@@ -85,20 +85,20 @@ def check_turns():
         Path(program).write_text(f'#!/bin/sh\necho "$1" >>{log}\n'
                                  f'[ "$1" != C ] || [ "$(grep -c C {log})" = 1 ] || exit 3\necho \'{{"x": 5}}\'\n')
         os.chmod(program, 0o700)
-        beside.libraries = lambda build, ranks: [(name, None, [program, name], []) for name in ("Fishplate", "B", "C")]
-        beside.compiled = lambda *_: None
+        compare_libraries.find_libraries = lambda build, ranks: [(name, None, [program, name], []) for name in ("Fishplate", "B", "C")]
+        compare_libraries.compile_benchmark = lambda *_: None
         options = argparse.Namespace(build=Path("."), ranks=2, repeat=3, limit=60, budget=None, resume=f"{folder}/kept")
-        turns, left_out = beside.measure("io", options, ["--size", "1"], lambda out: {(name, "write"): v for name, v in json.loads(out).items()})
+        turns, left_out = compare_libraries.measure_in_turns("io", options, ["--size", "1"], lambda out: {(name, "write"): v for name, v in json.loads(out).items()})
         expect("turns", [sorted(turn) for turn in turns], [["B", "C", "Fishplate"], ["B", "Fishplate"], ["B", "Fishplate"]])
         expect("first of a turn", [list(turn)[0] for turn in turns], ["Fishplate"] * 3)
         expect("left out", "status 3" in left_out["C"], True)
         ran = Path(log).read_text().split()
         expect("orders", ran, ["Fishplate", "B", "C", "Fishplate", "C", "B", "B", "Fishplate"])
-        again, _ = beside.measure("io", options, ["--size", "1"], lambda out: {})
+        again, _ = compare_libraries.measure_in_turns("io", options, ["--size", "1"], lambda out: {})
         expect("kept", (again, Path(log).read_text().split()), (turns, ran))
-        beside.measure("io", options, ["--size", "2"], lambda out: {("x", "write"): 1})
+        compare_libraries.measure_in_turns("io", options, ["--size", "2"], lambda out: {("x", "write"): 1})
         expect("other arguments are other runs", len(Path(log).read_text().split()) > len(ran), True)
-        expect("the best", beside.best_of(turns, max)["B"], {("x", "write"): 5})
+        expect("the best", compare_libraries.best_of(turns, max)["B"], {("x", "write"): 5})
 
 
 def check_budget():

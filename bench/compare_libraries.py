@@ -1,6 +1,5 @@
-"""Lays one benchmark of Fishplate beside the same with the other MPI libraries of this machine: compiles it with each library's
-mpicc and runs all in turns. From the turns comes the best of each row and a table with the ratio to the better peer, or a
-verdict (verdict.py)."""
+"""Compares Fishplate with the other MPI libraries of this machine by one benchmark: compiles it with each library's mpicc and runs the
+libraries in turn. The result is a table of the best figures with the ratio to the better peer, or a verdict (verdict.py)."""
 # SPDX-License-Identifier: Apache-2.0
 import argparse
 import itertools
@@ -15,8 +14,8 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-NOISE = 0.02  # two runs of the same program differ by so much
-SECONDS = 300  # longer than this is stuck
+NOISE = 0.02  # relative difference between two runs of the same program
+SECONDS = 300  # time limit of a run
 MAIN = """#include "{name}.h"
 #include "../bench.h"
 static const struct bench_host host = {{.program = "bench"}};
@@ -24,9 +23,9 @@ int main(int argc, char **argv) {{ return bench_{name}_main(&host, argc, argv); 
 """
 
 
-def libraries(build, ranks):
-    """(name, compiler, launcher, what stands before the program): ours first. Ranks have a core each where there are enough, else
-    none of them is bound: each library gets an option for that, since their defaults differ."""
+def find_libraries(build, ranks):
+    """Returns (name, compiler, launcher, command before the program) of each library, Fishplate first. Ranks are bound to a core each if
+    there are enough cores, else not at all: each launcher gets an option for this, since the defaults differ."""
     bind = "core" if ranks <= len(os.sched_getaffinity(0)) else "none"
     found = [("Fishplate", str(build / "bin/mpicc"), [str(build / "bin/mpiexec"), "-bind-to", bind], [])]
     if shutil.which("mpicc.mpich"):
@@ -36,8 +35,8 @@ def libraries(build, ranks):
     return found
 
 
-def libraries_softib(build):
-    """The same over software InfiniBand. Each rank is a node with an adapter of its own, as with our -vnodes."""
+def find_libraries_softib(build):
+    """Returns the libraries with options for software InfiniBand. Each rank is a node with its own adapter, as with our -vnodes."""
     found = [("Fishplate", str(build / "bin/mpicc"), [str(build / "bin/mpiexec"), "-vnodes", "2", "-bind-to", "core"], [])]
     if shutil.which("mpicc.openmpi"):
         settings = [f"SOFTIB_FABRIC=nodes=2 name=beside-{os.getpid()}", "UCX_TLS=rc,self", "UCX_NET_DEVICES=softib0:1"]
@@ -48,8 +47,8 @@ def libraries_softib(build):
     return found
 
 
-def parser(doc):
-    """The options that all such comparisons have."""
+def make_parser(doc):
+    """Returns a parser of the options that all comparisons have."""
     p = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--build", default=HERE.parent / "build", type=Path, help="build directory of Fishplate")
     p.add_argument("--ranks", default=2, type=int)
@@ -60,7 +59,7 @@ def parser(doc):
     return p
 
 
-def compiled(name, found, folder):
+def compile_benchmark(name, found, folder):
     main_c = folder / "main.c"
     main_c.write_text(MAIN.format(name=name))
     for library, mpicc, _, _ in found:
@@ -69,8 +68,9 @@ def compiled(name, found, folder):
                         str(folder / library)], check=True)
 
 
-def run_once(command, limit):
-    """What it printed, and its status; None after the limit. A launcher that is terminated ends its ranks too."""
+def run_command(command, limit):
+    """Returns output, errors and exit status of the command; status None if the limit was exceeded. A launcher that is terminated ends its
+    ranks too."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
         try:
             out, err = run.communicate(timeout=limit)
@@ -84,8 +84,8 @@ def run_once(command, limit):
         return out, err, run.returncode
 
 
-class Kept:
-    """Runs that were made before: with --resume every run is a line of JSON in a file, and is not made again."""
+class StoredRuns:
+    """Results of earlier runs: with --resume every run is stored as a line of JSON in a file and is not repeated."""
 
     def __init__(self, file):
         self.file, self.known = file, {}
@@ -93,20 +93,20 @@ class Kept:
             entry = json.loads(line)
             self.known[tuple(entry["run"])] = entry
 
-    def find(self, run):
-        """(rows, why there are none), or None when the run was not made."""
+    def find_run(self, run):
+        """Returns (rows, error message or None) of an earlier run, or None."""
         entry = self.known.get(run)
         return entry and ({tuple(row): value for *row, value in entry["rows"]}, entry["failure"])
 
-    def add(self, run, rows, failure):
+    def append_run(self, run, rows, failure):
         if self.file:
             with open(self.file, "a", encoding="utf-8") as out:
                 print(json.dumps({"run": run, "rows": [[*row, value] for row, value in rows.items()], "failure": failure}), file=out)
 
 
 def run_library(command, limit, rows):
-    """Its rows, and why there are none."""
-    out, err, status = run_once(command, limit)
+    """Runs the command and returns (rows, error message or None)."""
+    out, err, status = run_command(command, limit)
     if status is None:
         return {}, f"did not end in {limit} s"
     if status != 0:
@@ -114,18 +114,19 @@ def run_library(command, limit, rows):
     return rows(out), None
 
 
-def measure(name, options, arguments, rows):
-    """([{library: {row: value}}], {library: why it was left out}): one entry for each turn, in which every library runs once.
-    Turns have all orders of the libraries, one after another. rows(text) reads what one run printed. A library that fails is not run again."""
-    found = libraries_softib(options.build) if getattr(options, "softib", False) else libraries(options.build, options.ranks)
+def measure_in_turns(name, options, arguments, rows):
+    """Returns ([{library: {row: value}}], {library: reason why it was left out}). The list has one entry for each turn, in which every
+    library runs once; successive turns use different orders of the libraries. rows(text) parses the output of a run. A library that fails
+    is not run again."""
+    found = find_libraries_softib(options.build) if getattr(options, "softib", False) else find_libraries(options.build, options.ranks)
     orders = list(itertools.permutations(found))
-    kept, turns, left_out = Kept(options.resume), [], {}
+    kept, turns, left_out = StoredRuns(options.resume), [], {}
     end = time.time() + options.budget if options.budget else math.inf
     with tempfile.TemporaryDirectory() as folder:
-        compiled(name, found, Path(folder))
+        compile_benchmark(name, found, Path(folder))
         for number in range(options.repeat):
             turn = {library: {} for library, _, _, _ in found if library not in left_out}
-            known = all(kept.find((options.ranks, *arguments, number, library)) for library in turn)
+            known = all(kept.find_run((options.ranks, *arguments, number, library)) for library in turn)
             if time.time() > end and not known:
                 print(f"stopped after {options.budget:g} s; the same command with --resume goes on", file=sys.stderr)
                 break
@@ -133,14 +134,14 @@ def measure(name, options, arguments, rows):
                 if library in left_out:
                     continue
                 run = (options.ranks, *arguments, number, library)
-                done = kept.find(run)
+                done = kept.find_run(run)
                 if done is None:
                     print(f"turn {number + 1} of {options.repeat}: {library}", file=sys.stderr)
                     command = [*launcher, "-n", str(options.ranks), *before, f"{folder}/{library}", *arguments]
                     done = run_library(command, min(options.limit, max(1, end - time.time())), rows)
-                    if time.time() >= end and done[1]:  # the end of the budget ended it
+                    if time.time() >= end and done[1]:  # the run was ended because the time was over
                         continue
-                    kept.add(run, *done)
+                    kept.append_run(run, *done)
                 turn[library], failure = done
                 if failure and library == "Fishplate":
                     sys.exit(f"Fishplate {failure}")
@@ -149,12 +150,12 @@ def measure(name, options, arguments, rows):
                     print(f"{library} {failure}: it is left out from now on", file=sys.stderr)
             turns.append(turn)
     if not turns:
-        sys.exit("no turn was made: there was no time for one")
+        sys.exit("the budget ended before the first turn")
     return [{library: values for library, values in turn.items() if values} for turn in turns], left_out
 
 
 def best_of(turns, better):
-    """The best of every row: {library: {row: value}}."""
+    """Returns the best value of every row: {library: {row: value}}."""
     best = {}
     for turn in turns:
         for library, values in turn.items():
@@ -164,8 +165,8 @@ def best_of(turns, better):
     return best
 
 
-def table(best, better, form, counts=lambda row: True):
-    """Prints the rows with ours/better peer, below 1.0 when we are ahead, and the geometric mean."""
+def print_table(best, better, form, counts=lambda row: True):
+    """Prints the rows with the ratio of our time to that of the better peer, below 1.0 if Fishplate is faster, and the geometric mean."""
     print(f"{'case':28}" + "".join(f"{library:>12}" for library in best) + f"{'ratio':>8}")
     ratios = []
     for row, ours in best["Fishplate"].items():
