@@ -23,7 +23,7 @@ struct part {
 
 /* Ends the program on a file error. By default file operations return errors, so the program must check
  * them. */
-static void check(int code, const char *what)
+static void check_file_error(int code, const char *what)
 {
     char text[MPI_MAX_ERROR_STRING];
     int length;
@@ -34,7 +34,7 @@ static void check(int code, const char *what)
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-static struct part part_new(void)
+static struct part make_part(void)
 {
     struct part p;
     p.first = (int)((long)CELLS * rank / size);
@@ -45,7 +45,7 @@ static struct part part_new(void)
     return p;
 }
 
-static void compute(struct part *p, int step)
+static void compute_step(struct part *p, int step)
 {
     for (int i = 0; i < p->count; i++)
         p->cells[i] = 0.5 * p->cells[i] + step;
@@ -59,35 +59,36 @@ static void set_view(MPI_File f, const struct part *p)
     int whole = CELLS;
     MPI_Type_create_subarray(1, &whole, &p->count, &p->first, MPI_ORDER_C, MPI_DOUBLE, &mine);
     MPI_Type_commit(&mine);
-    check(MPI_File_set_view(f, sizeof(double), MPI_DOUBLE, mine, "native", MPI_INFO_NULL),
-          "setting the view");
+    check_file_error(MPI_File_set_view(f, sizeof(double), MPI_DOUBLE, mine, "native", MPI_INFO_NULL),
+                     "setting the view");
     MPI_Type_free(&mine);
 }
 
 /* Writes a checkpoint to a new file and renames it only when it is complete and on disk, so that one valid
  * checkpoint always exists. */
-static void save(const struct part *p, int step, const char *name)
+static void save_checkpoint(const struct part *p, int step, const char *name)
 {
     char fresh[256];
     MPI_File f;
     double done = step;
     snprintf(fresh, sizeof(fresh), "%s.new", name);
-    check(MPI_File_open(MPI_COMM_WORLD, fresh, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &f),
-          "opening");
+    check_file_error(
+        MPI_File_open(MPI_COMM_WORLD, fresh, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &f),
+        "opening");
     if (rank == 0)
-        check(MPI_File_write_at(f, 0, &done, 1, MPI_DOUBLE, MPI_STATUS_IGNORE),
-              "writing the number of steps");
+        check_file_error(MPI_File_write_at(f, 0, &done, 1, MPI_DOUBLE, MPI_STATUS_IGNORE),
+                         "writing the number of steps");
     set_view(f, p);
-    check(MPI_File_write_all(f, p->cells, p->count, MPI_DOUBLE, MPI_STATUS_IGNORE), "writing");
-    check(MPI_File_sync(f), "bringing the checkpoint to disk");
-    check(MPI_File_close(&f), "closing");
+    check_file_error(MPI_File_write_all(f, p->cells, p->count, MPI_DOUBLE, MPI_STATUS_IGNORE), "writing");
+    check_file_error(MPI_File_sync(f), "bringing the checkpoint to disk");
+    check_file_error(MPI_File_close(&f), "closing");
     if (rank == 0 && rename(fresh, name) != 0)
         perror(name);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
 /* Reads the checkpoint; returns the number of completed steps, 0 if there is no checkpoint. */
-static int restore(struct part *p, const char *name)
+static int restore_checkpoint(struct part *p, const char *name)
 {
     MPI_File f;
     MPI_Status status;
@@ -96,28 +97,29 @@ static int restore(struct part *p, const char *name)
     MPI_Error_class(code, &class);
     if (class == MPI_ERR_NO_SUCH_FILE)
         return 0;
-    check(code, "opening the checkpoint");
-    check(MPI_File_read_at_all(f, 0, &done, 1, MPI_DOUBLE, MPI_STATUS_IGNORE), "reading the number of steps");
+    check_file_error(code, "opening the checkpoint");
+    check_file_error(MPI_File_read_at_all(f, 0, &done, 1, MPI_DOUBLE, MPI_STATUS_IGNORE),
+                     "reading the number of steps");
     set_view(f, p);
-    check(MPI_File_read_all(f, p->cells, p->count, MPI_DOUBLE, &status), "reading");
+    check_file_error(MPI_File_read_all(f, p->cells, p->count, MPI_DOUBLE, &status), "reading");
     MPI_Get_count(&status, MPI_DOUBLE, &got);
     if (got != p->count)
-        check(MPI_ERR_IO, "the checkpoint is too short");
-    check(MPI_File_close(&f), "closing");
+        check_file_error(MPI_ERR_IO, "the checkpoint is too short");
+    check_file_error(MPI_File_close(&f), "closing");
     return (int)done;
 }
 
-static double run(const char *name)
+static double run_computation(const char *name)
 {
-    struct part p = part_new();
+    struct part p = make_part();
     double mine = 0, sum = 0;
-    const int start = restore(&p, name);
+    const int start = restore_checkpoint(&p, name);
     if (rank == 0)
         printf("begin at step %d\n", start);
     for (int step = start; step < STEPS; step++) {
-        compute(&p, step);
+        compute_step(&p, step);
         if ((step + 1) % EVERY == 0)
-            save(&p, step + 1, name);
+            save_checkpoint(&p, step + 1, name);
     }
     for (int i = 0; i < p.count; i++)
         mine += p.cells[i];
@@ -136,7 +138,7 @@ int main(int argc, char **argv)
     MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD);
     snprintf(name, sizeof(name), "checkpoint-%d.dat", number);
     /* the second run starts from the checkpoint of the first */
-    const double whole = run(name), again = run(name);
+    const double whole = run_computation(name), again = run_computation(name);
     if (rank == 0)
         printf("%s: %.3f\n", whole == again ? "the restart gives the same result" : "the restart differs",
                again);

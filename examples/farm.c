@@ -17,7 +17,7 @@ struct result {
     long number, steps;
 };
 
-static long steps_from(long n)
+static long count_steps(long n)
 {
     long steps = 0;
     for (; n != 1; steps++)
@@ -30,7 +30,7 @@ static struct result do_task(int task)
     struct result best = {0, -1};
     const long first = 1 + (long)task * TASK_SIZE;
     for (long n = first; n < first + TASK_SIZE; n++) {
-        long steps = steps_from(n);
+        long steps = count_steps(n);
         if (steps > best.steps)
             best = (struct result){n, steps};
     }
@@ -44,7 +44,7 @@ static void update_best(struct result *best, const struct result *r)
         *best = *r;
 }
 
-static struct result farmer(int workers)
+static struct result run_farmer(int workers)
 {
     struct result best = {0, -1}, r;
     int task = 0, busy = 0;
@@ -72,7 +72,7 @@ static struct result farmer(int workers)
     return best;
 }
 
-static void worker(void)
+static void run_worker(void)
 {
     for (;;) {
         int task;
@@ -92,11 +92,11 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (rank == 0) {
-        struct result best = farmer(size - 1);
+        struct result best = run_farmer(size - 1);
         printf("%d tasks: of the numbers up to %d, %ld takes longest: %ld steps\n", TASKS, TASKS * TASK_SIZE,
                best.number, best.steps);
     } else {
-        worker();
+        run_worker();
     }
     MPI_Finalize();
     return 0;

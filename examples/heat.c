@@ -1,6 +1,6 @@
-/* heat.c: heat spreads along a rod that is hot at one end. Each rank owns a piece; every step it swaps edge
- * values with its neighbours, and now and then all agree on how much still changes. The usual pattern of a
- * simulation, in one page.
+/* heat.c: heat spreads along a rod that is hot at one end. Each rank owns a part of the rod. In every step a rank
+ * exchanges edge values with its neighbours; every some steps all ranks compute the largest change. This is the
+ * usual pattern of a simulation.
  *
  *     mpicc heat.c -o heat -lm
  *     mpiexec -n 4 ./heat
@@ -14,7 +14,7 @@
 enum { CELLS = 48, STEPS = 20000, CHECK_EVERY = 100 };
 
 /* The number of cells of rank r; the first ranks take the remainder. */
-static int share(int r, int size)
+static int count_cells(int r, int size)
 {
     return CELLS / size + (r < CELLS % size);
 }
@@ -28,7 +28,7 @@ static void swap_edges(double *t, int n, int left, int right)
                  MPI_STATUS_IGNORE);
 }
 
-static double step(const double *t, double *next, int n)
+static double compute_step(const double *t, double *next, int n)
 {
     double change = 0;
     for (int i = 1; i <= n; i++) {
@@ -47,7 +47,7 @@ int main(int argc, char **argv)
 
     /* The ends of the rod have no neighbour: receiving from MPI_PROC_NULL does not change the fixed value. */
     int left = rank > 0 ? rank - 1 : MPI_PROC_NULL, right = rank + 1 < size ? rank + 1 : MPI_PROC_NULL;
-    int n = share(rank, size);
+    int n = count_cells(rank, size);
     double *t = calloc((size_t)n + 2, sizeof(*t)), *next = calloc((size_t)n + 2, sizeof(*next));
     if (!t || !next || n == 0)
         MPI_Abort(MPI_COMM_WORLD, 1);
@@ -56,7 +56,7 @@ int main(int argc, char **argv)
 
     for (double worst = 1; steps < STEPS && worst > 1e-6;) {
         swap_edges(t, n, left, right);
-        double change = step(t, next, n);
+        double change = compute_step(t, next, n);
         double *swap = t;
         t = next;
         next = swap;

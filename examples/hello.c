@@ -1,4 +1,4 @@
-/* hello.c: who is there? The ranks' names, printed in order by rank 0.
+/* hello.c: rank 0 prints the name of the host of every rank, in order.
  *
  *     mpicc hello.c -o hello
  *     mpiexec -n 4 ./hello

@@ -1,7 +1,7 @@
-/* pipeline.c: blocks of numbers stream through the ranks, and each rank does its share of the work on every
- * block. While a rank works on one block, the next one is already arriving and the one before is still
- * leaving: nonblocking calls and two buffers in turn. The work is the series of the exponential function, by
- * Horner's rule, one step for each term.
+/* pipeline.c: blocks of numbers pass through the ranks, and each rank does its share of the work on every block.
+ * While a rank works on a block, the next block is received and the previous one is sent, by nonblocking calls and
+ * two alternating buffers. The work is the series of the exponential function by Horner's rule, one step for each
+ * term.
  *
  *     mpicc pipeline.c -o pipeline -lm
  *     mpiexec -n 4 ./pipeline
@@ -26,7 +26,7 @@ static void do_steps(struct block *b, int from, int to)
 }
 
 /* Fills a block on the first rank: points between 0 and 1. */
-static void fill(struct block *b, int number)
+static void fill_block(struct block *b, int number)
 {
     for (int i = 0; i < LENGTH; i++) {
         b->x[i] = (number * LENGTH + i + 0.5) / (BLOCKS * LENGTH);
@@ -35,7 +35,7 @@ static void fill(struct block *b, int number)
 }
 
 /* Checks the result at the last stage. */
-static void look(const struct block *b, double *sum, double *worst)
+static void check_block(const struct block *b, double *sum, double *worst)
 {
     for (int i = 0; i < LENGTH; i++) {
         *sum += b->y[i];
@@ -70,10 +70,10 @@ int main(int argc, char **argv)
         }
         MPI_Wait(&in[here], MPI_STATUS_IGNORE);
         if (rank == 0)
-            fill(&blocks[here], n);
+            fill_block(&blocks[here], n);
         do_steps(&blocks[here], from, to);
         if (rank == size - 1)
-            look(&blocks[here], &sum, &worst);
+            check_block(&blocks[here], &sum, &worst);
         MPI_Isend(&blocks[here], 2 * LENGTH, MPI_DOUBLE, after, 0, MPI_COMM_WORLD, &out[here]);
     }
     MPI_Waitall(2, out, MPI_STATUSES_IGNORE);

@@ -1,5 +1,5 @@
-/* pool.c: a pool of workers that grows. The first rank has a list of tasks; it spawns two workers, two more
- * when a quarter of the tasks is done, and ends them after the last task. Workers run the same program.
+/* pool.c: a growing pool of workers. Rank 0 has a list of tasks. It spawns two workers, two more when a quarter of
+ * the tasks is done, and ends the workers after the last task. Workers run the same program.
  *
  *     mpicc pool.c -o pool
  *     mpiexec -n 1 ./pool
@@ -20,7 +20,7 @@ struct crew {
     int task[CREW]; /* task of each worker; -1: idle */
 };
 
-static void work(MPI_Comm boss)
+static void run_worker(MPI_Comm boss)
 {
     for (;;) {
         long n, sum = 0;
@@ -35,7 +35,7 @@ static void work(MPI_Comm boss)
     MPI_Comm_disconnect(&boss);
 }
 
-static void hire(struct crew *c, const char *program)
+static void spawn_crew(struct crew *c, const char *program)
 {
     MPI_Comm_spawn(program, MPI_ARGV_NULL, CREW, MPI_INFO_NULL, 0, MPI_COMM_SELF, &c->comm,
                    MPI_ERRCODES_IGNORE);
@@ -51,7 +51,7 @@ static void stop_crew(struct crew *c)
 }
 
 /* Sends tasks to idle workers and receives results; returns the number of results. */
-static int serve(struct crew *c, int *next, long *results)
+static int serve_crew(struct crew *c, int *next, long *results)
 {
     int done = 0;
     for (int i = 0; i < CREW; i++) {
@@ -72,20 +72,20 @@ static int serve(struct crew *c, int *next, long *results)
     return done;
 }
 
-static void manage(const char *program)
+static void run_manager(const char *program)
 {
     struct crew first, second;
     long results[TASKS], total = 0;
     int next = 0, done = 0, crews = 1;
-    hire(&first, program);
+    spawn_crew(&first, program);
     while (done < TASKS) {
         if (crews == 1 && done >= TASKS / 4 && next < TASKS) {
-            hire(&second, program);
+            spawn_crew(&second, program);
             crews = 2;
         }
-        done += serve(&first, &next, results);
+        done += serve_crew(&first, &next, results);
         if (crews == 2)
-            done += serve(&second, &next, results);
+            done += serve_crew(&second, &next, results);
     }
     for (int i = 0; i < TASKS; i++)
         total += results[i] % 1000003;
@@ -103,9 +103,9 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_get_parent(&boss);
     if (boss != MPI_COMM_NULL)
-        work(boss);
+        run_worker(boss);
     else if (rank == 0)
-        manage(argv[0]);
+        run_manager(argv[0]);
     MPI_Finalize();
     return 0;
 }

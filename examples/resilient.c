@@ -31,7 +31,7 @@ static void query_communicator(void)
 
 /* Shrinks the communicator to the survivors. Revoking first makes every rank come here, also ranks whose
  * own call succeeded. */
-static void repair(void)
+static void repair_communicator(void)
 {
     MPI_Comm rest;
     MPIX_Comm_revoke(comm);
@@ -80,7 +80,7 @@ int main(int argc, char **argv)
             total += sum;
             step++;
         } else {
-            repair();
+            repair_communicator();
             repairs++;
         }
     }

@@ -29,7 +29,7 @@
 typedef double row[COLS + 2];
 
 static MPI_Comm comm = MPI_COMM_WORLD;
-static int rank, size, wanted; /* size: ranks that live; wanted: ranks after a repair */
+static int rank, size, wanted; /* size: number of living ranks; wanted: number of ranks after a repair */
 static row grid[ROWS + 2], next[ROWS + 2];
 static struct state {
     int rounds, done, every, killed;
@@ -53,7 +53,7 @@ static void query_communicator(void)
 
 /* ---- the solver ---- */
 
-static void relax(int from, int to)
+static void relax_rows(int from, int to)
 {
     for (int i = from; i < to; i++)
         for (int k = 1; k <= COLS; k++)
@@ -93,7 +93,7 @@ static int solve_round(void)
     memcpy(grid, kept.grid, sizeof(grid));
     for (int i = 0; i < ROUND && rc == MPI_SUCCESS; i++) {
         rc = swap_edges(from, to);
-        relax(from, to);
+        relax_rows(from, to);
     }
     return rc == MPI_SUCCESS ? gather_rows() : rc;
 }
@@ -101,15 +101,14 @@ static int solve_round(void)
 /* ---- after a death ---- */
 
 /* Merges both sides of the new intercommunicator. All ranks agree on the value that they return. */
-static int merge(MPI_Comm inter, int are_new)
+static int merge_groups(MPI_Comm inter, int are_new)
 {
     MPI_Comm merged = MPI_COMM_NULL;
     MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN);
     int good = MPI_Intercomm_merge(inter, are_new, &merged) == MPI_SUCCESS;
     if (!good && are_new)
         _exit(
-            /* The other ranks may have given up this new rank and do not agree with it; it ends and counts
-             * as dead. */
+            /* The other ranks may have excluded this new rank, so they do not agree with it; it ends and counts as dead. */
             1);
     int rc = MPIX_Comm_agree(inter, &good);
     if (rc == MPI_SUCCESS && good) {
@@ -137,7 +136,7 @@ static int broadcast_checkpoint(void)
     return 1;
 }
 
-static int grow(char *program)
+static int spawn_replacements(char *program)
 {
     MPI_Comm inter = MPI_COMM_NULL, rest = comm;
     int good = MPI_Comm_spawn(program, MPI_ARGV_NULL, wanted - size, MPI_INFO_NULL, 0, comm, &inter,
@@ -150,7 +149,7 @@ static int grow(char *program)
         MPI_Comm_free(&inter);
         return 0;
     }
-    if (!merge(inter, 0))
+    if (!merge_groups(inter, 0))
         return 0;
     MPI_Comm_free(&rest);
     return 1;
@@ -165,7 +164,7 @@ static void print_size(void)
 }
 
 /* Replaces dead ranks. A death during the repair is repaired in the next iteration. */
-static void repair(char *program)
+static void replace_dead_ranks(char *program)
 {
     int whole = 0;
     while (!whole) {
@@ -176,12 +175,12 @@ static void repair(char *program)
             MPI_Comm_free(&comm);
         comm = rest;
         query_communicator();
-        whole = (size == wanted || grow(program)) && broadcast_checkpoint();
+        whole = (size == wanted || spawn_replacements(program)) && broadcast_checkpoint();
     }
     print_size();
 }
 
-static int is_last(void)
+static int is_last_rank(void)
 {
     return kept.rounds ? kept.done + 1 >= kept.rounds : access(kept.running, F_OK) != 0;
 }
@@ -195,16 +194,16 @@ static void kill_self_if_due(void)
         raise(SIGKILL);
 }
 
-static void solve(char *program)
+static void run_solver(char *program)
 {
     for (int on = 1; on;) {
         kill_self_if_due();
-        int flags = (solve_round() == MPI_SUCCESS ? GOOD : 0) | (rank == 0 && is_last() ? 0 : ON);
+        int flags = (solve_round() == MPI_SUCCESS ? GOOD : 0) | (rank == 0 && is_last_rank() ? 0 : ON);
         if (!(flags & GOOD))
             MPIX_Comm_revoke(comm);
         /* A round may succeed on one rank and fail on another: the ranks agree on whether it counts. */
         if (MPIX_Comm_agree(comm, &flags) != MPI_SUCCESS || !(flags & GOOD)) {
-            repair(program);
+            replace_dead_ranks(program);
             continue;
         }
         memcpy(kept.grid, next, sizeof(next));
@@ -213,11 +212,11 @@ static void solve(char *program)
     }
 }
 
-static int is_right(void)
+static int result_is_right(void)
 {
     memset(grid, 0, sizeof(grid));
     for (int i = 0; i < kept.done * ROUND; i++)
-        relax(1, ROWS + 1);
+        relax_rows(1, ROWS + 1);
     return memcmp(grid, kept.grid, sizeof(grid)) == 0;
 }
 
@@ -237,16 +236,16 @@ int main(int argc, char **argv)
         MPI_Barrier(comm);
         print_size();
     } else {
-        if (!merge(parent, 1)) {
+        if (!merge_groups(parent, 1)) {
             MPI_Finalize(); /* another rank has died: the others spawn new ranks without this one */
             return 0;
         }
         wanted = size;
         if (!broadcast_checkpoint())
-            repair(argv[0]);
+            replace_dead_ranks(argv[0]);
     }
-    solve(argv[0]);
-    int right = is_right();
+    run_solver(argv[0]);
+    int right = result_is_right();
     if (rank == 0)
         printf("%d ranks, %d iterations: the answer is %s\n", size, kept.done * ROUND,
                right ? "right" : "WRONG");

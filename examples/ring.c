@@ -1,5 +1,5 @@
-/* ring.c: a sum travels once around the ring of ranks; each adds its number. Rank 0 sends before it
- * receives, so that the ring does not deadlock.
+/* ring.c: a sum is passed once around the ring of ranks; each rank adds its number. Rank 0 sends before it receives,
+ * so that the ring does not deadlock.
  *
  *     mpicc ring.c -o ring
  *     mpiexec -n 4 ./ring

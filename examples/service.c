@@ -1,5 +1,5 @@
-/* service.c: a server, and clients that are jobs of their own. The server publishes a name, serves one
- * client after the other, and sums up the numbers of the ranks of each client.
+/* service.c: a server, and clients that are separate jobs. The server publishes a name, serves one client after the
+ * other, and computes the sum of the numbers of the ranks of each client.
  *
  *     mpicc service.c -o service
  *     mpiexec -n 2 ./service sums 2 &             serves two clients under the name "sums", and ends
@@ -16,7 +16,7 @@
 static int rank;
 
 /* Serves a client; all ranks of both groups take part. The sum of the clients' numbers is sent back. */
-static void serve(MPI_Comm client, int number)
+static void serve_client(MPI_Comm client, int number)
 {
     int sum = 0, zero = 0, size;
     MPI_Comm_remote_size(client, &size);
@@ -27,7 +27,7 @@ static void serve(MPI_Comm client, int number)
     fflush(stdout);
 }
 
-static void be_server(const char *name, int clients)
+static void run_server(const char *name, int clients)
 {
     char port[MPI_MAX_PORT_NAME];
     MPI_Comm client;
@@ -37,7 +37,7 @@ static void be_server(const char *name, int clients)
     }
     for (int i = 0; i < clients; i++) {
         MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &client);
-        serve(client, i);
+        serve_client(client, i);
         MPI_Comm_disconnect(&client);
     }
     if (rank == 0) {
@@ -47,7 +47,7 @@ static void be_server(const char *name, int clients)
 }
 
 /* Looks up the service, repeatedly, since the server may not have started yet. */
-static int find(const char *name, char *port)
+static int look_up_service(const char *name, char *port)
 {
     struct timespec pause = {0, 20000000};
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -59,11 +59,11 @@ static int find(const char *name, char *port)
     return 0;
 }
 
-static int be_client(const char *name)
+static int run_client(const char *name)
 {
     char port[MPI_MAX_PORT_NAME];
     MPI_Comm server;
-    int mine = rank + 1, zero, sum, found = rank == 0 ? find(name, port) : 0;
+    int mine = rank + 1, zero, sum, found = rank == 0 ? look_up_service(name, port) : 0;
     MPI_Bcast(&found, 1, MPI_INT, 0, MPI_COMM_WORLD);
     if (!found) {
         fprintf(stderr, "nobody has published \"%s\"\n", name);
@@ -85,9 +85,9 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (argc > 2)
-        be_server(argv[1], atoi(argv[2]));
+        run_server(argv[1], atoi(argv[2]));
     else if (argc > 1)
-        rc = be_client(argv[1]);
+        rc = run_client(argv[1]);
     MPI_Finalize();
     return rc;
 }
