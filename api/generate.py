@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# The API generator: reads functions.tsv and constants.tsv, scans the implementation files, and writes mpi.h,
-# impl.h, bodies.c, the wrappers, the export list and the list of functions. See README.md beside it.
+# The API generator: reads functions.tsv and constants.tsv, searches the sources for implementations, and writes mpi.h, impl.h, bodies.c, the
+# wrappers, the export list and the list of functions (README.md).
 #
 # SPDX-License-Identifier: Apache-2.0
 
@@ -10,13 +10,13 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True  # building must not write into the sources
 
-from gen.bodies import generated_names, write_bodies
+from gen.bodies import list_generated_names, write_bodies
 from gen.header import write_extensions, write_header
 from gen.impl import write_impl
-from gen.kinds import classify
+from gen.kinds import classify_parameters
 from gen.lists import check_names, find_implementations, write_exports, write_list, write_list_header
 from gen.model import Api, TableError
-from gen.wrappers import file_name, write_wrappers
+from gen.wrappers import wrapper_file_name, write_wrappers
 
 
 def parse_arguments():
@@ -30,14 +30,14 @@ def parse_arguments():
 
 
 def write_if_changed(path, text):
-    """Leave an unchanged file alone so that nothing that includes it is rebuilt."""
+    """Writes the file only if its text has changed, so that files that include it are not rebuilt."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_text() != text:
         path.write_text(text)
 
 
-def outputs(api):
-    """Every file for --out with its text, made when it is requested."""
+def list_outputs(api):
+    """Returns {name: function that makes the text} of the files for --out."""
     files = {
         "impl.h": lambda: write_impl(api),
         "api_list.h": lambda: write_list_header(api),
@@ -46,19 +46,19 @@ def outputs(api):
         "exports.map": lambda: write_exports(api),
     }
     for chapter in api.chapters():
-        files[file_name(chapter)] = lambda chapter=chapter: write_wrappers(api, chapter)
+        files[wrapper_file_name(chapter)] = lambda chapter=chapter: write_wrappers(api, chapter)
     return files
 
 
 def main():
     args = parse_arguments()
     api = Api(Path(__file__).resolve().parent)
-    classify(api)
-    files = outputs(api)
+    classify_parameters(api)
+    files = list_outputs(api)
     if args.outputs:
         print("\n".join(sorted(files)))
         return 0
-    problems = check_names(api, find_implementations(args.sources) | generated_names(api)) if args.sources else []
+    problems = check_names(api, find_implementations(args.sources) | list_generated_names(api)) if args.sources else []
     if problems:
         raise TableError("; ".join(problems))
     if args.include:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True  # building must not write into the sources
 
-from gen.kinds import classify
-from gen.man import pages
+from gen.kinds import classify_parameters
+from gen.man import make_pages
 from gen.model import Api, TableError
 
 
@@ -21,9 +21,9 @@ def main():
     args = parser.parse_args()
     here = Path(__file__).resolve().parent
     api = Api(here)
-    classify(api)
+    classify_parameters(api)
     args.out.mkdir(parents=True, exist_ok=True)
-    for name, text in pages(api, args.version, here / "man"):
+    for name, text in make_pages(api, args.version, here / "man"):
         (args.out / name).write_text(text)
     return 0
 

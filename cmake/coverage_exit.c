@@ -1,5 +1,5 @@
-/* coverage_exit.c: for `make coverage` alone: a process of mpiexec that ends by _exit writes what it executed first. The linker
- * sends calls of _exit here (--wrap).
+/* coverage_exit.c: a wrapper of _exit, only for `make coverage`: writes the coverage counts of the process before it
+ * ends. The linker redirects calls of _exit to this function (--wrap).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 void __gcov_dump(void);

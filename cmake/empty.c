@@ -1,4 +1,4 @@
-/* empty.c: the shared library is made of the layers; the linker wants one file of its own.
+/* empty.c: an empty source file of the shared library, which consists of the static libraries of the layers.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 typedef int empty;

@@ -10,13 +10,14 @@ if(DEFINED ENV{CI} OR FISHPLATE_WERROR)
     list(APPEND FISHPLATE_FLAGS -Werror)
 endif()
 set(CMAKE_C_FLAGS_RELEASE "-O3")
-# For tests and for all code under sanitizers. Tracking of variables, which only debuggers use, takes up to a quarter of gcc's time.
+# Flags for fast compilation of tests, and of all code under sanitizers. Debug information about variables takes up to a quarter of gcc's
+# time.
 set(FISHPLATE_QUICK "-O1")
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     string(APPEND FISHPLATE_QUICK " -fno-var-tracking")
 endif()
-# Hundreds of test programs are linked, and gold needs a quarter to a half of the time of ld for each. Installed files are linked with
-# ld. gold was tried on these two processors only.
+# gold links each of the hundreds of test programs in a quarter to a half of the time of ld. Installed files are linked with ld. gold was
+# tested only on these two processor architectures.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|aarch64)$")
     include(CheckLinkerFlag)
     check_linker_flag(C -fuse-ld=gold FISHPLATE_GOLD)
@@ -64,8 +65,8 @@ endif()
 if(FISHPLATE_LTO AND FISHPLATE_LTO_WORKS AND NOT FISHPLATE_SANITIZE)
     list(APPEND FISHPLATE_FLAGS -flto=auto -ffat-lto-objects)
     list(APPEND FISHPLATE_LINK_FLAGS -flto=auto -O3)
-    # Tests are linked with the ordinary code of the same objects, which is fast. The library must not get -fno-lto: gcc would not load
-    # the linker's plugin, even if -flto followed.
+    # Objects contain both ordinary code and LTO code. Tests are linked without LTO, which is faster. The library must not get -fno-lto: gcc
+# would not load the linker's plugin, even if -flto followed.
     add_link_options($<$<NOT:$<STREQUAL:$<TARGET_PROPERTY:NAME>,mpi_abi>>:-fno-lto>)
 endif()
 

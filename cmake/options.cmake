@@ -13,7 +13,7 @@ option(BUILD_TESTING "The tests" ON)
 set(FISHPLATE_FORTRAN AUTO CACHE STRING "The Fortran bindings: ON, OFF, or AUTO (when gfortran 12 or later is there)")
 set_property(CACHE FISHPLATE_FORTRAN PROPERTY STRINGS AUTO ON OFF)
 
-# CMake caches the results of searches. Search again for files that were not found last time or have been removed since.
+# Removes cached results of searches for files that were not found or have been removed, so that CMake searches again.
 get_cmake_property(remembered CACHE_VARIABLES)
 foreach(name IN LISTS remembered)
     get_property(type CACHE ${name} PROPERTY TYPE)

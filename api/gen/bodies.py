@@ -9,20 +9,20 @@
 
 import re
 
-from .impl import declare, owners, prototype
+from .impl import declare_parameter, list_implemented, make_prototype
 from .model import HANDLES
-from .text import banner, wrap_call, wrap_prototype
+from .text import make_banner, wrap_call, wrap_prototype
 
 REDUCTIONS = ("reduce", "allreduce", "scan", "exscan")
 MOVES = ("barrier", "bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv",
          "alltoallw", "reduce_scatter", "reduce_scatter_block")
 PLACES = {"": "AT_POINTER", "at": "AT_OFFSET", "shared": "AT_SHARED", "ordered": "AT_ORDERED"}
 
-# (pattern of the function's name, call): the function returns the result of the call. (pattern, struct, call, result):
-# the call makes an object in `made`, and the function returns the result. {1} is the first group of the pattern, {1u} in
-# capitals, {0} the name; {handle} the function that gives the handle of the first parameter. $name is a parameter, $0 the
-# first one, $* all that the call does not name; the last one of a function that makes an object is its output. A template
-# that ends with a semicolon is a statement, after which the function succeeds.
+# Rows are (pattern of the function's name, call): the function returns the result of the call; or (pattern, struct, call, result): the
+# call makes an object in `made`, and the function returns the result. A call that ends with a semicolon is a statement, after which the
+# function returns MPI_SUCCESS. Placeholders: {1}: the first group of the pattern; {1u}, {1l}: the same in upper or lower case; {0}: the
+# name; {handle}: prefix of the function that returns the handle of the first parameter; $name: a parameter; $0: the first parameter; $*:
+# all parameters that the call does not name. The last parameter of a function that makes an object is the output.
 FORWARDS = [(re.compile(row[0]), *row[1:]) for row in (
     ("(Comm|Type|Win)_create_keyval",
      "attr_keyval_create(the_proc, ATTR_{1u}, (void (*)(void))$0, (void (*)(void))$1, $extra_state, $2)"),
@@ -140,8 +140,9 @@ FORWARDS = [(re.compile(row[0]), *row[1:]) for row in (
 FILE_CALL = re.compile(r"File_(i?)(read|write)(?:_(at|shared|ordered))?(_all)?(?:_(begin|end))?")
 
 
-def collective_of(f):
-    """(operation, form, among neighbours), or None for another function. The form is run, start or init."""
+def parse_collective(f):
+    """Returns (operation, form, True for a neighbourhood collective), or None if the function is no collective. The form is run, start or
+    init."""
     name = f.short.lower()
     form = "run"
     if name.endswith("_init"):
@@ -153,13 +154,13 @@ def collective_of(f):
     return (name, form, neighbour) if name in REDUCTIONS + MOVES else None
 
 
-def argument(f, p):
-    """Displacements that are always wide travel as a vector, too."""
-    return f"ivec_from_int64({p.name})" if declare(f, p).startswith(("const MPI_Aint ", "const MPI_Count ")) else p.name
+def argument_text(f, p):
+    """Returns the argument for an args_* function. Displacements, which are always wide, are passed as a struct ivec too."""
+    return f"ivec_from_int64({p.name})" if declare_parameter(f, p).startswith(("const MPI_Aint ", "const MPI_Count ")) else p.name
 
 
-def collective_body(f, operation, form, neighbour):
-    given = [argument(f, p) for p in f.params if p.name not in ("info", "request")]
+def make_collective_body(f, operation, form, neighbour):
+    given = [argument_text(f, p) for p in f.params if p.name not in ("info", "request")]
     function = operation
     if operation in REDUCTIONS:
         function = "reduce"
@@ -175,7 +176,7 @@ def collective_body(f, operation, form, neighbour):
             f'    return args_{form}(&a, rc, "MPI_{f.short}"{request});']
 
 
-def file_body(f, match):
+def make_file_body(f, match):
     nonblocking, operation, place, everyone, half = match.groups()
     split = f"SPLIT_{operation.upper()}" + (f"_{place.upper()}" if place else "")
     if half == "end":
@@ -188,8 +189,8 @@ def file_body(f, match):
             f"    return file_call_{finish};"]
 
 
-def forward_of(f):
-    """(match, templates) of the row that describes the function, or None."""
+def find_forward_row(f):
+    """Returns (match, templates) of the row of FORWARDS for the function, or None."""
     for pattern, *templates in FORWARDS:
         match = pattern.fullmatch(f.short)
         if match:
@@ -197,52 +198,52 @@ def forward_of(f):
     return None
 
 
-def forward_call(f, match, template, params):
-    """The C text of a template; params: what $* stands for."""
+def expand_template(f, match, template, params):
+    """Returns the C text of a template; `params` are the parameters that $* stands for."""
     forms = {"": str, "u": str.upper, "l": str.lower}
     text = template.replace("{handle}", f"{f.params[0].handle}_handle" if f.params else "")
     text = re.sub(r"\{(\d)([ul]?)\}", lambda m: forms[m[2]](match[int(m[1])]), text)
     named = {f.params[int(n)].name if n.isdigit() else n for n in re.findall(r"\$(\w+)", text)}
-    rest = "".join(", " + argument(f, p) for p in params if p.name not in named)
+    rest = "".join(", " + argument_text(f, p) for p in params if p.name not in named)
     if not rest:
         text = text.replace("$*, ", "")
     text = text.replace(", $*", rest).replace("$*", rest.removeprefix(", "))
     return re.sub(r"\$(\w+)", lambda m: f.params[int(m[1])].name if m[1].isdigit() else f.param(m[1]).name, text)
 
 
-def forward_body(f, match, templates):
+def make_forward_body(f, match, templates):
     if templates[0].endswith(";"):
-        statements = forward_call(f, match, templates[0], f.params).split("; ")
+        statements = expand_template(f, match, templates[0], f.params).split("; ")
         return [*(f"    {s.removesuffix(';')};" for s in statements), "    return MPI_SUCCESS;"]
     if len(templates) == 1:
-        return [wrap_call(f"    return {forward_call(f, match, templates[0], f.params)};")]
+        return [wrap_call(f"    return {expand_template(f, match, templates[0], f.params)};")]
     struct, call, result = templates
     return [f"    struct {struct} *made = NULL;",
-            wrap_call(f"    int rc = {forward_call(f, match, call, f.params[:-1])};"),
-            f"    return {forward_call(f, match, result, f.params[-1:])};"]
+            wrap_call(f"    int rc = {expand_template(f, match, call, f.params[:-1])};"),
+            f"    return {expand_template(f, match, result, f.params[-1:])};"]
 
 
-def bodies(api):
-    """(function, lines of its body)"""
-    for f in owners(api):
-        forward = forward_of(f)
+def make_bodies(api):
+    """Yields (function, lines of its body)."""
+    for f in list_implemented(api):
+        forward = find_forward_row(f)
         if forward:
-            yield f, forward_body(f, *forward)
+            yield f, make_forward_body(f, *forward)
             continue
-        collective, file_call = collective_of(f), FILE_CALL.fullmatch(f.short)
+        collective, file_call = parse_collective(f), FILE_CALL.fullmatch(f.short)
         if collective:
-            yield f, collective_body(f, *collective)
+            yield f, make_collective_body(f, *collective)
         elif file_call:
-            yield f, file_body(f, file_call)
+            yield f, make_file_body(f, file_call)
 
 
-def generated_names(api):
-    return {f.short for f, _ in bodies(api)}
+def list_generated_names(api):
+    return {f.short for f, _ in make_bodies(api)}
 
 
 def write_bodies(api):
-    parts = [banner("Implementations that differ only in the form of the call, or only forward their arguments."),
+    parts = [make_banner("Implementations that differ only in the form of the call, or only forward their arguments."),
              '#include "api/coll.h"\n#include "api/file.h"\n#include "api/forward.h"\n#include "impl.h"\n']
-    for f, lines in bodies(api):
-        parts.append("\n".join([wrap_prototype(prototype(f)), "{", *lines, "}\n"]))
+    for f, lines in make_bodies(api):
+        parts.append("\n".join([wrap_prototype(make_prototype(f)), "{", *lines, "}\n"]))
     return "\n".join(parts)

@@ -1,5 +1,5 @@
-# What every function and parameter is in Fortran: LOGICAL or INTEGER, handle, string, choice buffer, callback. Both writers,
-# of C (fortran_c.py) and of Fortran text (fortran_text.py), read this and nothing else, so that they cannot disagree.
+# Defines the Fortran type of every function and parameter: LOGICAL or INTEGER, handle, string, choice buffer, callback. The writers of C
+# (fortran_c.py) and of Fortran text (fortran_text.py) use only these definitions, so that they agree.
 #
 # SPDX-License-Identifier: Apache-2.0
 
@@ -8,13 +8,13 @@ from .model import HANDLES
 HANDLE_TYPES = (*HANDLES, "MPI_Message")
 KINDS = {"MPI_Aint": "MPI_ADDRESS_KIND", "MPI_Count": "MPI_COUNT_KIND", "MPI_Offset": "MPI_OFFSET_KIND"}
 
-# C only in the standard.
+# Functions that the standard defines only for C.
 SKIP = {
     "Abi_get_fortran_booleans", "Abi_set_fortran_booleans", "Abi_get_fortran_info", "Abi_set_fortran_info",
     "Status_c2f", "Status_f2c", "Status_c2f08", "Status_f082c",
 }
 
-# Their C is in fortran/*.c, by hand: callbacks, attributes, and what differs in more than types.
+# Functions whose C code in fortran/*.c is written by hand: callbacks, attributes, and functions that differ from C in more than types.
 BY_HAND = {
     "Init", "Init_thread", "Info_create_env", "Pcontrol", "Wtime", "Wtick", "Aint_add", "Aint_diff",
     "Register_datarep", "Register_datarep_c",
@@ -29,9 +29,9 @@ BY_HAND = {
 }
 # Subroutines without IERROR.
 NO_IERROR = {"Pcontrol"}
-# Deprecated forms with INTEGER where their successors have INTEGER(KIND=MPI_ADDRESS_KIND): not in mpi_f08.
+# Deprecated functions that have INTEGER instead of INTEGER(KIND=MPI_ADDRESS_KIND): not in mpi_f08.
 OLD = {"Attr_put", "Attr_get", "Attr_delete", "Keyval_create", "Keyval_free"}
-# Large-count forms that keep a name of their own: their callbacks cannot tell them from the small ones.
+# Large-count forms with separate names: a compiler cannot distinguish them from the small forms by their callbacks.
 OWN_NAME = {"Op_create_c", "Register_datarep_c"}
 
 LOGICALS = {"flag", "reorder", "commute", "high", "periods", "remain_dims", "weighted"}
@@ -50,8 +50,8 @@ def has_fortran(f):
     return not (f.is_tool or f.is_conversion or f.short in SKIP or f.returns not in ("int", "double", "MPI_Aint"))
 
 
-def functions(api):
-    """Every function that Fortran has, the large-count forms among them."""
+def list_functions(api):
+    """Returns all functions that Fortran has, including large-count forms."""
     return [f for f in api.functions if has_fortran(f)]
 
 
@@ -59,44 +59,45 @@ def is_large(f):
     return f.name.endswith("_c")
 
 
-def in_f08(f):
-    """Large-count forms that Fortran cannot distinguish from the small ones are left out, as the standard requires."""
+def is_in_f08(f):
+    """Returns True if mpi_f08 has the function. The standard leaves out large-count forms that Fortran cannot distinguish from the small
+    forms."""
     if f.short in OLD:
         return False
     if not is_large(f) or f.short in OWN_NAME:
         return True
-    small = f.base or _small(f)
+    small = f.base or _find_small_form(f)
     if small is None:
         return False
-    mine, theirs = [shape(f, p) for p in parameters(f)], [shape(small, p) for p in parameters(small)]
+    mine, theirs = [interface_shape(f, p) for p in list_parameters(f)], [interface_shape(small, p) for p in list_parameters(small)]
     return mine != theirs
 
 
 _TABLE = {}
 
 
-def remember(api):
-    """An `_c` function that has an implementation of its own is not joined with its small form by the model."""
+def record_functions(api):
+    """Records all functions by name, since the model does not join an `_c` function with its small form if both have implementations."""
     _TABLE.update(api.by_name)
 
 
-def _small(f):
+def _find_small_form(f):
     return _TABLE.get(f.name[:-2])
 
 
-def parameters(f):
-    """The parameters that Fortran has: argc and argv of MPI_Init are for C."""
+def list_parameters(f):
+    """Returns the parameters that Fortran has; MPI_Init has argc and argv only in C."""
     return [p for p in f.params if p.name not in ("argc", "argv") or f.short == "Comm_spawn"]
 
 
 def is_choice(f):
-    return any(role(f, p) == "choice" for p in parameters(f))
+    return any(parameter_role(f, p) == "choice" for p in list_parameters(f))
 
 
-def shape(f, p):
-    """What distinguishes two specific procedures of one generic name."""
+def interface_shape(f, p):
+    """Returns the properties of a parameter by which Fortran distinguishes specific procedures of one generic name."""
     kind = KINDS.get(p.base, "")
-    return (role(f, p).split("_")[0], "8" if kind else "")
+    return (parameter_role(f, p).split("_")[0], "8" if kind else "")
 
 
 def fortran_name(f, p):
@@ -109,8 +110,8 @@ def string_size(p):
     return STRING_SIZES.get(p.name, "MPI_MAX_OBJECT_NAME")
 
 
-def role(f, p):
-    """One word for how a parameter is passed between Fortran and C."""
+def parameter_role(f, p):
+    """Returns the name of the method by which a parameter is passed between Fortran and C (class Body has a method for each)."""
     if p.base.endswith("_function") or p.base.endswith("_function_c"):
         return "callback"
     if p.base == "void":
@@ -123,7 +124,7 @@ def role(f, p):
     if p.base in ("MPI_Status", "MPI_F08_status") or p.name == "f_status":
         return "statuses" if p.name == "array_of_statuses" else "status"
     if p.base in HANDLE_TYPES:
-        return _handle_role(f, p)
+        return _find_handle_role(f, p)
     if p.base == "int" and p.name in LOGICALS:
         return "logical_in" if p.is_value else "logical_array" if p.is_array else "logical_out"
     if p.is_value:
@@ -137,7 +138,7 @@ def role(f, p):
     return "array"
 
 
-def _handle_role(f, p):
+def _find_handle_role(f, p):
     if p.is_value:
         return "handle_in"
     if p.is_array:
@@ -146,5 +147,5 @@ def _handle_role(f, p):
 
 
 def handles_length(p):
-    """The C expression for the length of an array of handles; None: one for each peer."""
+    """Returns the C expression for the length of an array of handles; None if the array has one handle for each peer."""
     return {"array_of_types": "*count", "array_of_datatypes": "*max_datatypes"}.get(p.name)

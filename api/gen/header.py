@@ -2,9 +2,9 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 
-from .text import banner, wrap_prototype
+from .text import make_banner, wrap_prototype
 
-# What the ABI leaves out because it depends on Fortran's INTEGER; C programs still need it to talk to Fortran.
+# Types that the ABI leaves out because they depend on Fortran's INTEGER; C programs need them for interoperability with Fortran.
 FORTRAN_TYPES = """\
 /* Fortran interoperability: outside the ABI, INTEGER is taken to be a C int. */
 typedef int MPI_Fint;
@@ -35,7 +35,7 @@ typedef struct {
 
 EXTENSION_KINDS = ("error-class-extension", "attribute-key-extension")
 
-# MPICH's users find these names in mpi.h, Open MPI's in mpi-ext.h.
+# MPICH declares these names in mpi.h, Open MPI in mpi-ext.h; programs for both must find them.
 EXTENSIONS = """\
 /* MPIX_ names are beyond the standard. A program that wants none of them defines FISHPLATE_STANDARD_ONLY. */
 #ifndef FISHPLATE_STANDARD_ONLY
@@ -45,16 +45,16 @@ EXTENSIONS = """\
 
 
 def write_header(api, version):
-    """The whole text of mpi.h; version is (major, minor, patch)."""
+    """Returns the text of mpi.h; version is (major, minor, patch)."""
     parts = [
-        banner("The MPI 5.0 standard ABI (version 1.0) as the Fishplate library provides it."),
+        make_banner("The MPI 5.0 standard ABI (version 1.0) as the Fishplate library provides it."),
         "#ifndef FISHPLATE_MPI_H\n#define FISHPLATE_MPI_H\n",
         "#include <stdint.h>\n",
-        _versions(api, version),
+        _make_versions(api, version),
         '#if defined(__cplusplus)\nextern "C" {\n#endif\n',
-        _types(api),
-        _constants(api),
-        _prototypes(api),
+        _make_types(api),
+        _make_constants(api),
+        _make_prototypes(api),
         "#if defined(__cplusplus)\n}\n#endif\n",
         EXTENSIONS,
         "#endif",
@@ -63,20 +63,20 @@ def write_header(api, version):
 
 
 def write_extensions(api):
-    """The whole text of mpi-ext.h: what the standard does not have."""
-    constants = [_define(c.name, c.value) for c in api.constants if c.kind in EXTENSION_KINDS]
-    unprefixed = [_define(c.name.replace("MPIX", "MPI", 1), c.name) for c in api.constants if c.kind == EXTENSION_KINDS[0]]
+    """Returns the text of mpi-ext.h: extensions of the standard."""
+    constants = [_make_define(c.name, c.value) for c in api.constants if c.kind in EXTENSION_KINDS]
+    unprefixed = [_make_define(c.name.replace("MPIX", "MPI", 1), c.name) for c in api.constants if c.kind == EXTENSION_KINDS[0]]
     lines = [wrap_prototype(f.prototype(prefix)) + ";" for prefix in ("", "P") for f in api.functions if f.is_extension]
     parts = [
-        banner("What Fishplate offers beyond the MPI standard: fault tolerance (ULFM, as proposed to the MPI Forum), a query for CUDA."),
+        make_banner("What Fishplate offers beyond the MPI standard: fault tolerance (ULFM, as proposed to the MPI Forum), a query for CUDA."),
         "#ifndef FISHPLATE_MPI_EXT_H\n#define FISHPLATE_MPI_EXT_H\n",
         "#include <mpi.h>\n",
         "/* What programs ask before they use it; the second name is the one they ask Open MPI by. */",
-        _define("FISHPLATE_HAVE_FT", "1"),
-        _define("OMPI_HAVE_MPI_EXT_FTMPI", "1") + "\n",
+        _make_define("FISHPLATE_HAVE_FT", "1"),
+        _make_define("OMPI_HAVE_MPI_EXT_FTMPI", "1") + "\n",
         "\n".join(constants) + "\n",
         "/* Buffers may be in memory of CUDA; MPIX_Query_cuda_support returns 0 where FISHPLATE_GPU=off. */",
-        _define("MPIX_CUDA_AWARE_SUPPORT", "1") + "\n",
+        _make_define("MPIX_CUDA_AWARE_SUPPORT", "1") + "\n",
         "/* As Open MPI has them too. */",
         "\n".join(unprefixed) + "\n",
         '#if defined(__cplusplus)\nextern "C" {\n#endif\n',
@@ -87,19 +87,19 @@ def write_extensions(api):
     return "\n".join(parts) + "\n"
 
 
-def _versions(api, version):
+def _make_versions(api, version):
     major, minor, patch = version
-    lines = [_define(c.name, c.value) for c in api.constants if c.kind == "version-macro"]
+    lines = [_make_define(c.name, c.value) for c in api.constants if c.kind == "version-macro"]
     lines += [
         "",
         "/* 10000 * major + 100 * minor + patch */",
-        _define("FISHPLATE_NUMVERSION", str(10000 * major + 100 * minor + patch)),
-        _define("FISHPLATE_VERSION", f'"{major}.{minor}.{patch}"'),
+        _make_define("FISHPLATE_NUMVERSION", str(10000 * major + 100 * minor + patch)),
+        _make_define("FISHPLATE_VERSION", f'"{major}.{minor}.{patch}"'),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _types(api):
+def _make_types(api):
     lines = []
     of_kind = {}
     for c in api.constants:
@@ -110,7 +110,7 @@ def _types(api):
         lines += [f"typedef {c.ctype}{c.name};" for c in of_kind[kind]]
         lines += [""]
     for c in of_kind["type/enum"]:
-        lines += _enum(api, c)
+        lines += _make_enum(api, c)
     lines += [f"typedef {c.ctype} {c.name}{c.value};" for c in of_kind["type/callback-function"]]
     lines += [""]
     lines += [f"typedef {c.ctype} {c.name};" for c in of_kind["type/alias"]]
@@ -118,12 +118,12 @@ def _types(api):
     return "\n".join(lines)
 
 
-def _enum(api, ctype):
+def _make_enum(api, ctype):
     members = [f"    {c.name} = {c.value}" for c in api.constants if c.ctype == ctype.name]
     return [f"typedef {ctype.ctype} {{", ",\n".join(members), f"}} {ctype.name};", ""]
 
 
-def _constants(api):
+def _make_constants(api):
     enums = {c.name for c in api.constants if c.kind == "type/enum"}
     lines = []
     previous = None
@@ -133,7 +133,7 @@ def _constants(api):
         if c.kind != previous:
             lines += ["", f"/* {c.kind} */"]
             previous = c.kind
-        lines.append(_define(c.name, _value(c)))
+        lines.append(_make_define(c.name, _constant_value(c)))
     return "\n".join(lines) + "\n"
 
 
@@ -142,17 +142,17 @@ def _is_type_or_text(constant):
         "type", "status-layout", "version-macro", "fortran-constant", "info-key", "abi-rule")
 
 
-def _value(constant):
+def _constant_value(constant):
     if constant.ctype == "int":
         return f"({constant.value})" if constant.value.startswith("-") else constant.value
     return f"(({constant.ctype}){constant.value})"
 
 
-def _define(name, value):
+def _make_define(name, value):
     return f"#define {name:<31} {value}"
 
 
-def _prototypes(api):
+def _make_prototypes(api):
     lines = ["/* The MPI interface */", FORTRAN_DATA]
     for prefix in ("", "P"):
         if prefix:

@@ -1,5 +1,5 @@
-# What each parameter means, so that the wrapper knows how to check it: inferred from type, name and chapter,
-# overridden by the params column of functions.tsv (`name:kind@where`, either half may be missing).
+# Determines the kind of each parameter, which selects its check in the wrapper. The kind is inferred from type, name and chapter; the params
+# column of functions.tsv overrides it (`name:kind@where`; kind or where may be missing).
 #
 # SPDX-License-Identifier: Apache-2.0
 
@@ -7,7 +7,7 @@ import re
 
 from .model import TableError
 
-# kind -> what the wrapper checks
+# Kind of a parameter: condition that the wrapper checks.
 KINDS = {
     "handle": "a handle that must be valid",
     "null": "a handle that must be valid or the null handle, which arrives as NULL",
@@ -32,7 +32,7 @@ KINDS = {
     "plain": "nothing",
 }
 
-# where -> the C condition under which the argument is significant at the caller ({buf}: the buffer it belongs to)
+# Value of `where`: C condition under which the argument is significant at the caller ({buf}: the buffer of the argument).
 WHERE = {
     "root": "api_is_root(comm_, root)",
     "leaf": "api_is_leaf(comm_, root, {buf})",
@@ -49,17 +49,17 @@ BUFFERS = {"buf", "sendbuf", "recvbuf", "buffer", "inbuf", "outbuf", "inoutbuf",
 COMMUNICATION = {"p2p", "coll", "persistent-coll", "partitioned", "rma", "io"}
 
 
-def classify(api):
-    """Give every parameter of every function its kind and its place of significance."""
+def classify_parameters(api):
+    """Sets kind and significance (`when`) of every parameter of every function."""
     for f in api.functions:
         for p in f.params:
-            p.kind = _infer(f, p)
+            p.kind = _infer_kind(f, p)
     for f in api.functions:
-        _override(f, f.base if f.base and f.base.wide is f else f)
+        _apply_params_column(f, f.base if f.base and f.base.wide is f else f)
 
 
-def _override(f, described):
-    """Apply the params column; an `_c` twin is described by the row of the function it widens."""
+def _apply_params_column(f, described):
+    """Applies the params column; an `_c` function is described by the row of its small form."""
     if described.params_cell == "-":
         return
     for item in described.params_cell.split(" "):
@@ -71,26 +71,26 @@ def _override(f, described):
         param.when = match[3]
 
 
-def _infer(f, p):
+def _infer_kind(f, p):
     if f.is_tool:
         return "null" if p.handle == "info" else "plain"
     if p.handle:
-        return _infer_handle(f, p)
+        return _infer_handle_kind(f, p)
     if p.is_value:
-        return _infer_value(f, p)
+        return _infer_value_kind(f, p)
     if p.base == "MPI_Status":
         return "ptr" if f.short.startswith(("Status_", "Get_", "Test_cancelled")) else "plain"
     if p.is_array:
         has_length = any(q.name in LENGTHS for q in f.params)
         return "array" if has_length else "plain"
     if p.base == "void":
-        # Without neighbours no buffer is needed, whatever the count is.
-        moves = p.name in BUFFERS and "neighborhood" not in f.marks and measure(f, p)
+        # A rank without neighbours needs no buffer, so buffers of neighbourhood collectives are not checked.
+        moves = p.name in BUFFERS and "neighborhood" not in f.marks and find_count_and_type(f, p)
         return "buf" if moves else "plain"
-    return _infer_pointer(f, p)
+    return _infer_pointer_kind(f, p)
 
 
-def _infer_handle(f, p):
+def _infer_handle_kind(f, p):
     if f.chapter in ("abi", "lang-interop"):
         return "raw"
     if p.handle == "info" and f.chapter != "info":
@@ -100,7 +100,7 @@ def _infer_handle(f, p):
     return "handle"
 
 
-def _infer_value(f, p):
+def _infer_value_kind(f, p):
     if p.name in COUNTS:
         return "count"
     if p.name in NONNEG:
@@ -115,18 +115,18 @@ def _infer_value(f, p):
     return "plain"
 
 
-def _infer_pointer(f, p):
+def _infer_pointer_kind(f, p):
     if p.stars != "*":
         return "plain"
     if p.base == "char" and p.const and f.chapter == "info":
         return "key" if p.name == "key" else "value"
     if p.base.endswith("_attr_function") or p.base in ("MPI_Copy_function", "MPI_Delete_function"):
-        return "plain"  # 0 is MPI_COMM_NULL_COPY_FN and its like
+        return "plain"  # NULL is valid: MPI_COMM_NULL_COPY_FN and similar constants are 0
     return "ptr"
 
 
-def measure(f, buffer):
-    """The (count, datatype) parameters that say how much a buffer holds, or None."""
+def find_count_and_type(f, buffer):
+    """Returns the (count, datatype) parameters that describe a buffer, or None."""
     rest = f.params[f.params.index(buffer) + 1:]
     while rest and (rest[0].base == "void" or rest[0].name == "partitions"):
         rest = rest[1:]
@@ -135,8 +135,8 @@ def measure(f, buffer):
     return None
 
 
-def significance(f, p):
-    """The C condition under which an argument counts at the caller, or None when it always does."""
+def significance_condition(f, p):
+    """Returns the C condition under which an argument is significant at the caller; None if it always is."""
     if not p.when:
         return None
     side = "recv" if p.name.startswith("r") and p.name != "root" else "send"

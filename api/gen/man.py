@@ -19,7 +19,7 @@ CHAPTERS = {
     "persistent-coll": "persistent collective communication", "rma": "one-sided communication", "session": "sessions",
     "spawn": "processes and ports", "tools": "the tool interface", "topo": "process topologies",
 }
-# What the check of a kind of parameter (gen/kinds.py) requires, and the error class that it raises otherwise.
+# Kind of a parameter (gen/kinds.py): error class of its check, and the condition that the check requires.
 REQUIRED = {
     "committed": ("MPI_ERR_TYPE", "is a valid, committed datatype"),
     "count": ("MPI_ERR_COUNT", "is not negative"),
@@ -42,7 +42,7 @@ REQUIRED = {
 HANDLE_CLASSES = {"comm": "MPI_ERR_COMM", "group": "MPI_ERR_GROUP", "dtype": "MPI_ERR_TYPE", "op": "MPI_ERR_OP", "info": "MPI_ERR_INFO",
                   "errhandler": "MPI_ERR_ERRHANDLER", "session": "MPI_ERR_SESSION", "request": "MPI_ERR_REQUEST",
                   "win": "MPI_ERR_WIN", "file": "MPI_ERR_FILE"}
-# Where an argument is significant, if not at every process (gen/kinds.py, WHERE).
+# Texts for arguments that are not significant at every process (gen/kinds.py, WHERE).
 PLACES = {
     "root": "significant at the root only", "leaf": "not significant with MPI_IN_PLACE",
     "given": "not significant with MPI_IN_PLACE", "member": "not significant with root MPI_PROC_NULL",
@@ -50,7 +50,7 @@ PLACES = {
 }
 
 
-def _lines(path):
+def _read_lines(path):
     for number, line in enumerate(path.read_text().splitlines(), 1):
         if line and not line.startswith("#"):
             name, found, text = line.partition(": ")
@@ -59,8 +59,8 @@ def _lines(path):
             yield name, text
 
 
-def _expand(name, text):
-    """Pairs of name and sentence for each position of the lists in braces; lists of one length advance together."""
+def _expand_lists(name, text):
+    """Yields (name, sentence) for each position in the lists in braces; all lists must have the same length and advance together."""
     lists = re.findall(r"\{([^}]*)\}", name + text)
     lengths = {len(part.split(",")) for part in lists}
     if len(lengths) > 1:
@@ -70,13 +70,13 @@ def _expand(name, text):
 
 
 class Texts:
-    """Sentences of functions and descriptions of parameters."""
+    """Sentences about functions and descriptions of parameters."""
 
     def __init__(self, api, folder):
         self.api = api
-        pairs = list(itertools.chain.from_iterable(_expand(*line) for line in _lines(folder / "functions.txt")))
+        pairs = list(itertools.chain.from_iterable(_expand_lists(*line) for line in _read_lines(folder / "functions.txt")))
         self.sentences = dict(pairs)
-        self.parameters = list(_lines(folder / "parameters.txt"))
+        self.parameters = list(_read_lines(folder / "parameters.txt"))
         if len(self.sentences) != len(pairs):
             raise TableError("functions.txt: a function has two sentences")
         for name in self.sentences:
@@ -84,7 +84,7 @@ class Texts:
                 raise TableError(f"functions.txt: {name} is no function of the library")
 
     def _of_blocking(self, f):
-        """The sentence of a nonblocking, persistent or request-based form, from its blocking one."""
+        """Returns the sentence for a nonblocking, persistent or request-based form, made from that of the blocking form, or None."""
         prefix, short = f.name[:len(f.name) - len(f.short)], f.short
         forms = ((short[1:2].upper() + short[2:], short[0] == "I", "Starts the nonblocking form of {}: "),
                  (short.removesuffix("_init"), short.endswith("_init"), "Creates a persistent request for {}: "),
@@ -109,16 +109,16 @@ class Texts:
         raise TableError(f"parameters.txt has nothing on '{p.name}' of {f.name}")
 
 
-def _escape(text):
+def _escape_roff(text):
     text = text.replace("\\", "\\e").replace("-", "\\-")
     return "\\&" + text if text[:1] in (".", "'") else text
 
 
-def _c_synopsis(f):
-    return [".PP", ".nf", *(_escape(line) for line in _wrapped(f.prototype() + ";")), ".fi"]
+def _make_c_synopsis(f):
+    return [".PP", ".nf", *(_escape_roff(line) for line in _wrap_text(f.prototype() + ";")), ".fi"]
 
 
-def _wrapped(text, width=88):
+def _wrap_text(text, width=88):
     lines, line = [], ""
     for piece in re.split(r"(?<=,) ", text):
         if line and len(line) + len(piece) >= width:
@@ -129,19 +129,19 @@ def _wrapped(text, width=88):
     return lines + [line]
 
 
-def _fortran_synopsis(f):
-    """The procedure of mpi_f08, or of the module mpi for a form that mpi_f08 has not; empty without Fortran."""
+def _make_fortran_synopsis(f):
+    """Returns the Fortran interface: of mpi_f08, or of the module mpi if mpi_f08 does not have the procedure; empty without Fortran."""
     if not fortran.has_fortran(f):
         return []
-    body = fortran_text.body_f08(f, "") if fortran.in_f08(f) else fortran_text.body_mpi(f, f.name, "address")
+    body = fortran_text.make_f08_interface(f, "") if fortran.is_in_f08(f) else fortran_text.make_mpi_interface(f, f.name, "address")
     body = [line for line in body if not re.search(r"^ *(import|use,|!GCC\$|end )", line)]
     head = re.sub(r"^ *(.*?)(subroutine|function) \w+(\(.*?\)).*", lambda match: f"{match[1]}{f.name}{match[3]}", body[0])
-    module = "mpi_f08" if fortran.in_f08(f) else "mpi"
-    return [".PP", f"Fortran ({module})", ".PP", ".nf", *(_escape(line) for line in _wrapped(head)),
-            *("    " + _escape(line.strip()) for line in body[1:]), ".fi"]
+    module = "mpi_f08" if fortran.is_in_f08(f) else "mpi"
+    return [".PP", f"Fortran ({module})", ".PP", ".nf", *(_escape_roff(line) for line in _wrap_text(head)),
+            *("    " + _escape_roff(line.strip()) for line in body[1:]), ".fi"]
 
 
-def _direction(p):
+def _parameter_direction(p):
     if p.is_value or p.const or p.base.endswith(("_function", "_function_c")):
         return "in"
     if p.kind == "inout" or p.base == "MPI_Request" and p.is_array or p.name in fortran.INOUT_POINTERS:
@@ -151,15 +151,15 @@ def _direction(p):
     return "in" if p.base == "char" and p.stars == "**" else "out"
 
 
-def _must(text):
+def _make_requirement(text):
     for statement, order in (("is not ", "must not be "), ("is ", "must be "), ("has no ", "must not have a "), ("has ", "must have ")):
         if text.startswith(statement):
             return order + text[len(statement):]
     return text
 
 
-def _errors(f):
-    """Error classes of the argument checks, each with what the arguments must be."""
+def _make_errors(f):
+    """Returns the error classes of the argument checks with the required conditions."""
     table = {}
     for p in f.params:
         name, text = REQUIRED.get(p.kind, (None, None))
@@ -170,7 +170,7 @@ def _errors(f):
             table.setdefault(name, {}).setdefault(text, []).append(f"\\fI{p.name}\\fP")
     lines = []
     for name, texts in table.items():
-        causes = (f"{' or '.join(names)} {_must(text)}" for text, names in texts.items())
+        causes = (f"{' or '.join(names)} {_make_requirement(text)}" for text, names in texts.items())
         lines += [".TP", f".B {name}", "; ".join(causes) + "."]
     return lines
 
@@ -178,7 +178,7 @@ def _errors(f):
 EXTENSIONS = {"ft": "user-level failure mitigation", "env": "as in other MPI libraries"}
 
 
-def _notes(f, wide):
+def _make_notes(f, wide):
     notes = [f"Since MPI {f.since}." if not f.is_extension else f"An extension ({EXTENSIONS[f.chapter]}), declared in mpi-ext.h."]
     deprecated = next((mark[len("deprecated-"):] for mark in f.marks if mark.startswith("deprecated-")), None)
     if deprecated:
@@ -192,50 +192,50 @@ def _notes(f, wide):
     return notes
 
 
-def page(api, texts, f, version):
-    """The roff text of one function's page."""
+def make_page(api, texts, f, version):
+    """Returns the roff text of a function's page."""
     header = "mpi-ext.h" if f.is_extension else "mpi.h"
     wide = api.by_name.get(f"{f.name}_c")
     names = f.name + (f", {wide.name}" if wide else "")
     sentence = texts.sentence(f)
     lines = [f'.TH {f.name} 3 "" "Fishplate {version}" "MPI: {CHAPTERS[f.chapter]}"', ".SH NAME",
-             _escape(f"{names} - ").replace("\\- ", "\\- ") + _escape(re.split(r"[:;.] |\.$", sentence)[0]), ".SH SYNOPSIS",
-             f"#include <{header}>", *_c_synopsis(f)]
+             _escape_roff(f"{names} - ").replace("\\- ", "\\- ") + _escape_roff(re.split(r"[:;.] |\.$", sentence)[0]), ".SH SYNOPSIS",
+             f"#include <{header}>", *_make_c_synopsis(f)]
     if wide:
-        lines += _c_synopsis(wide)
-    lines += [*_fortran_synopsis(f), ".SH DESCRIPTION", _escape(sentence)]
+        lines += _make_c_synopsis(wide)
+    lines += [*_make_fortran_synopsis(f), ".SH DESCRIPTION", _escape_roff(sentence)]
     if f.params:
         lines.append(".SH PARAMETERS")
         for p in f.params:
             place = f"; {PLACES[p.when]}" if p.when else ""
-            lines += [".TP", f"\\fI{p.name}\\fP ({_direction(p)})", _escape(texts.parameter(f, p) + place)]
+            lines += [".TP", f"\\fI{p.name}\\fP ({_parameter_direction(p)})", _escape_roff(texts.parameter(f, p) + place)]
     if f.returns == "int" and f.errors != "none":
         lines += [".SH ERRORS", "Returns MPI_SUCCESS or an error code; MPI_Error_string returns the cause.",
-                  *([] if f.is_tool else _errors(f))]
-    lines += [".SH NOTES", " ".join(_escape(note) for note in _notes(f, wide)), ".SH SEE ALSO", _see_also(api, f)]
+                  *([] if f.is_tool else _make_errors(f))]
+    lines += [".SH NOTES", " ".join(_escape_roff(note) for note in _make_notes(f, wide)), ".SH SEE ALSO", _make_see_also(api, f)]
     return "\n".join(lines) + "\n"
 
 
-def _words(f):
-    """The words of a name; the letter of a nonblocking or request-based form is a word of its own."""
+def _name_words(f):
+    """Returns the words of a name; the I or R of a nonblocking or request-based form is a separate word."""
     return set(re.sub(r"^([IR])(?=[a-z])", r"\1_", f.short).lower().split("_"))
 
 
-def _see_also(api, f):
-    """At most eight functions of the standard's same chapter, those with most words in common first."""
+def _make_see_also(api, f):
+    """Returns at most eight related functions, preferably of the same chapter; functions with most words in common come first."""
     others = [g for g in api.functions if g is not f and g.base is None and not g.name.endswith("_c")]
-    shared = {g.name: len(_words(f) & _words(g)) - len(_words(f) ^ _words(g)) / 10 + (g.chapter == f.chapter) for g in others}
+    shared = {g.name: len(_name_words(f) & _name_words(g)) - len(_name_words(f) ^ _name_words(g)) / 10 + (g.chapter == f.chapter) for g in others}
     near = sorted((name for name, common in shared.items() if common > 0.7), key=lambda name: (-shared[name], name))
     return ", ".join(f"{name}(3)" for name in near[:8]) or "mpiexec(1), mpicc(1)"
 
 
-def pages(api, version, folder):
-    """(file name, text) of every page. A large-count twin has a page that includes that of its small form."""
+def make_pages(api, version, folder):
+    """Yields (file name, text) of every page. The page of a large-count function includes the page of its small form."""
     texts = Texts(api, folder)
-    fortran.remember(api)
+    fortran.record_functions(api)
     for f in api.functions:
         shared = api.by_name.get(f.name[:-2]) if f.name.endswith("_c") else None
         if shared:
             yield f"{f.name}.3", f".so man3/{shared.name}.3\n"
         else:
-            yield f"{f.name}.3", page(api, texts, f, version)
+            yield f"{f.name}.3", make_page(api, texts, f, version)

@@ -1,5 +1,5 @@
-# The API tables as Python objects: functions, their parameters, constants, and the pairing of MPI_X with MPI_X_c.
-# Every writer reads this model only; no other module parses a table or a prototype.
+# Reads the API tables as Python objects: functions, their parameters, constants, and pairs of MPI_X and MPI_X_c. No other module parses a
+# table or a prototype.
 #
 # SPDX-License-Identifier: Apache-2.0
 
@@ -24,11 +24,11 @@ CONSTANT_COLUMNS = ("name", "kind", "ctype", "value")
 
 
 class TableError(Exception):
-    """A table row that the generator cannot make sense of; the message names the row."""
+    """A row of a table is invalid; the message names the row."""
 
 
 def read_table(path, columns):
-    """Rows of a tab-separated table as dictionaries; '#' lines are comments, '-' is an empty cell."""
+    """Yields the rows of a tab-separated table as dictionaries; '#' lines are comments, '-' is an empty cell."""
     rows = []
     for number, line in enumerate(Path(path).read_text().splitlines(), 1):
         if not line.strip() or line.startswith("#"):
@@ -41,7 +41,7 @@ def read_table(path, columns):
 
 
 class Param:
-    """One parameter: `const int ranks[]` has base 'int', const, dims '[]'; `MPI_Comm *c` has stars '*'."""
+    """A parameter. `const int ranks[]` has base 'int', const True and dims '[]'; `MPI_Comm *c` has stars '*'."""
 
     def __init__(self, text):
         self.text = text.strip()
@@ -70,11 +70,11 @@ class Param:
 
     @property
     def handle(self):
-        """The internal struct's name when this is a handle passed by value."""
+        """Returns the name of the internal struct if the parameter is a handle passed by value, else None."""
         return HANDLES.get(self.base) if self.is_value else None
 
     def declare(self, base=None):
-        """The parameter as C text, with another base type when one is given."""
+        """Returns the declaration in C, with the base type `base` if it is given."""
         const = "const " if self.const else ""
         return f"{const}{base or self.base} {self.stars}{self.name}{self.dims}"
 
@@ -99,8 +99,8 @@ class Function:
         self.variadic = self.arguments.endswith(", ...")
         text = self.arguments.removesuffix(", ...")
         self.params = [] if text == "void" else [Param(p) for p in text.split(", ")]
-        self.base = None  # for MPI_X_c and its like: the function whose implementation it shares
-        self.wide = None  # for MPI_X: the large-count twin
+        self.base = None  # the function whose implementation this function shares; usually MPI_X for MPI_X_c
+        self.wide = None  # for MPI_X: the large-count function MPI_X_c
 
     @property
     def short(self):
@@ -108,22 +108,22 @@ class Function:
 
     @property
     def is_extension(self):
-        """Not of the standard: declared in mpi-ext.h."""
+        """True if the function is not in the standard; it is declared in mpi-ext.h."""
         return self.name.startswith("MPIX_")
 
     @property
     def provided(self):
-        """What MPI-3.0 removed stays in the table but not in the library."""
+        """False for functions that MPI-3.0 removed; they are in the table but not in the library."""
         return not any(mark.startswith("removed-") for mark in self.marks)
 
     @property
     def is_tool(self):
-        """MPI_T functions never raise errors: they return codes (MPI-5.0, 15.3.10)."""
+        """True for MPI_T functions, which return error codes and never call an error handler (MPI-5.0, 15.3.10)."""
         return self.name.startswith("MPI_T_")
 
     @property
     def is_conversion(self):
-        """Handle to integer or back: the generator writes all of it."""
+        """True for conversions between handles and integers, whose bodies are generated."""
         return self.impl_cell == "conversion"
 
     def param(self, name):
@@ -147,7 +147,7 @@ class Constant:
 
 
 class Api:
-    """Both tables, with MPI_X and MPI_X_c joined."""
+    """Both tables, with references between MPI_X and MPI_X_c."""
 
     def __init__(self, folder):
         folder = Path(folder)
@@ -159,7 +159,8 @@ class Api:
         self._pair()
 
     def _pair(self):
-        """The impl column names the function whose implementation is shared; an `_c` twin shares by default."""
+        """Sets `base` and `wide` of the functions. The impl column names the function whose implementation is shared; by default MPI_X_c
+        shares that of MPI_X."""
         for f in self.functions:
             if f.impl_cell in ("own", "conversion"):
                 continue

@@ -1,16 +1,17 @@
-# Writes the interception of `fishplate prof` (tools/prof): for every function an MPI_X that times PMPI_X and, where data
-# moves, reports which buffers moved how many bytes to which rank. Helpers with the prefix prof_ are in tools/prof/prof.h.
+# Writes the wrappers of `fishplate prof` (tools/prof): for every function an MPI_X that measures the time of PMPI_X and, if the function
+# transfers data, records buffers, bytes and peers. Functions with the prefix prof_ are declared in tools/prof/prof.h.
 #
 # SPDX-License-Identifier: Apache-2.0
 
-from .text import banner, wrap_call, wrap_prototype
+from .text import make_banner, wrap_call, wrap_prototype
 
-# Where a rank waits for others; Test and its like are here because programs wait by calling them in a loop.
+# Functions in which a rank waits for others, including Test and similar functions, which programs call in a loop to wait.
 WAITS = ("Wait", "Test", "Probe", "Iprobe", "Mprobe", "Improbe", "Parrived", "Request_get_status")
 LOCAL = ("Status_", "Test_cancelled", "Request_free", "Reduce_local", "Op_")
 
-# Collectives: how much the send and the receive buffer hold. `one` block; a block for each of the `peers`, the own group's
-# `members`, or the neighbours `in` and `out`; `sum` over the counts of those. After @: who has such a buffer.
+# Contents of the send and the receive buffer of collectives: `one` block; `each`: a block for each of the `peers`, the `members` of the own
+# group, or the neighbours `in` and `out`; `sum` and `types`: blocks with separate counts, or counts and types. After @: the ranks that have
+# the buffer.
 COLLECTIVES = {
     "Allgather": ("one", "each peers"), "Allgatherv": ("one", "sum peers"),
     "Allreduce": ("one", "one"), "Scan": ("one", "one"), "Exscan": ("one", "one"),
@@ -28,7 +29,7 @@ COLLECTIVES = {
 GROUPS = {"peers": "prof_peers", "members": "prof_comm_size", "in": "prof_in_degree", "out": "prof_out_degree"}
 RULES = {"sum": "prof_sum_blocks", "types": "prof_typed_blocks"}
 
-# Statements around the call: in front of it, and after it when it succeeded.
+# Statements before the call, and statements after a successful call.
 BEFORE = {
     "Finalize": "prof_world_ends();",
     "Abort": "prof_on_abort();",
@@ -52,8 +53,8 @@ AFTER = {
 }
 
 
-def stem(f):
-    """The operation behind a function: Ibcast_c and Bcast_init are Bcast."""
+def operation_name(f):
+    """Returns the operation of a function: Bcast for Ibcast_c and Bcast_init."""
     short = f.short.removesuffix("_c").removesuffix("_init")
     return short[1:].capitalize() if is_immediate(f) else short
 
@@ -66,8 +67,8 @@ def is_nonblocking(f):
     return is_immediate(f) or f.short in ("Start", "Startall")
 
 
-def kind(f):
-    """What the time in it is spent on."""
+def call_kind(f):
+    """Returns the class to which the time in the function is attributed."""
     if f.short.startswith(LOCAL):
         return "OTHER"
     if f.chapter in ("p2p", "partitioned"):
@@ -77,7 +78,7 @@ def kind(f):
 
 def write_header(api):
     calls = "".join(f"    CALL_{f.short},\n" for f in api.functions)
-    return banner("Every MPI function as a number, for tools/prof.") + f"""
+    return make_banner("Every MPI function as a number, for tools/prof.") + f"""
 #ifndef PROF_CALLS_H
 #define PROF_CALLS_H
 
@@ -90,25 +91,25 @@ enum prof_call {{
 
 
 def write_calls(api):
-    parts = [banner("Every MPI function, timed: see tools/prof/README.md."), '#include "prof.h"\n', _table(api)]
-    parts += [_function(f) for f in api.functions]
+    parts = [make_banner("Every MPI function, timed: see tools/prof/README.md."), '#include "prof.h"\n', _make_table(api)]
+    parts += [_make_function(f) for f in api.functions]
     return "\n".join(parts)
 
 
-def _table(api):
-    rows = "".join(f'    {{"{f.name}", PROF_{kind(f)}, {"true" if is_nonblocking(f) else "false"}}},\n'
+def _make_table(api):
+    rows = "".join(f'    {{"{f.name}", PROF_{call_kind(f)}, {"true" if is_nonblocking(f) else "false"}}},\n'
                    for f in api.functions)
     return "const struct prof_function prof_functions[CALLS] = {\n" + rows + "};\n"
 
 
-def _function(f):
+def _make_function(f):
     arguments = ", ".join(p.name for p in f.params)
     lines = [BEFORE[f.short]] if f.short in BEFORE else []
     lines += [f"struct prof_span span = prof_begin(CALL_{f.short});",
               wrap_call(f"const {f.returns} returned = P{f.name}({arguments});"), "prof_end(&span);"]
-    if kind(f) == "COLL" and f.chapter == "coll" and not is_nonblocking(f) and stem(f) in COLLECTIVES:
+    if call_kind(f) == "COLL" and f.chapter == "coll" and not is_nonblocking(f) and operation_name(f) in COLLECTIVES:
         lines += ["if (span.on && !returned)", "    prof_collective(&span, comm);"]
-    after = _after(f)
+    after = _statement_after(f)
     if after:
         condition, statement = after
         lines += [f"if ({condition})", "    " + wrap_call(statement, 12)]
@@ -116,11 +117,11 @@ def _function(f):
     return wrap_prototype("PROF_API " + f.prototype()) + "\n{\n" + "\n".join("    " + line for line in lines) + "\n}\n"
 
 
-def _after(f):
-    """(condition, statement) of what happens when the call is back."""
+def _statement_after(f):
+    """Returns (condition, statement) to execute after the call, or None."""
     if f.short in AFTER:
         return "!returned", AFTER[f.short]
-    operation = _operation(f)
+    operation = _make_operation(f)
     if not operation:
         return None
     operation = f"&(struct prof_op){{.call = CALL_{f.short}, {operation}}}"
@@ -129,26 +130,26 @@ def _after(f):
     return "span.on && !returned", f"prof_record_transfer({operation});"
 
 
-def _operation(f):
-    """The fields of a struct prof_op, or None when no data moves."""
+def _make_operation(f):
+    """Returns the fields of a struct prof_op, or None if the function transfers no data."""
     names = {p.name for p in f.params}
     if f.chapter in ("coll", "persistent-coll"):
-        return _collective(f, names) if stem(f) in COLLECTIVES else None
+        return _make_collective(f, names) if operation_name(f) in COLLECTIVES else None
     if f.chapter not in ("p2p", "partitioned") or not names & {"buf", "sendbuf"}:
         return None
     fields = []
     if "dest" in names:
-        fields.append(f".to = prof_world_rank(comm, dest), .send = {_block(f, names, 'send')}")
+        fields.append(f".to = prof_world_rank(comm, dest), .send = {_make_block(f, names, 'send')}")
     if "source" in names:
-        fields.append(f".from = prof_world_rank(comm, source), .receive = {_block(f, names, 'recv')}")
+        fields.append(f".from = prof_world_rank(comm, source), .receive = {_make_block(f, names, 'recv')}")
     if "message" in names:
-        fields.append(f".from = PROF_OUTSIDE, .receive = {_block(f, names, 'recv')}")
+        fields.append(f".from = PROF_OUTSIDE, .receive = {_make_block(f, names, 'recv')}")
     if {"buf", "dest", "source"} <= names:  # one buffer for both directions is used once
         fields.append(".replaces = true")
     return ", ".join(fields)
 
 
-def _block(f, names, side):
+def _make_block(f, names, side):
     if side + "buf" in names:
         return f"prof_make_block({side}buf, {side}count, {side}type)"
     if "partitions" in names:
@@ -156,17 +157,17 @@ def _block(f, names, side):
     return "prof_make_block(buf, count, datatype)"
 
 
-def _collective(f, names):
-    send, receive = COLLECTIVES[stem(f)]
+def _make_collective(f, names):
+    send, receive = COLLECTIVES[operation_name(f)]
     fields = [".collective = true"]
     if send:
-        fields.append(f".send = {_side(f, names, 'send', send)}, .receive = {_side(f, names, 'recv', receive)}")
+        fields.append(f".send = {_make_collective_block(f, names, 'send', send)}, .receive = {_make_collective_block(f, names, 'recv', receive)}")
     if "buffer" in names:
         fields.append(".replaces = true")
     return ", ".join(fields)
 
 
-def _side(f, names, side, rule):
+def _make_collective_block(f, names, side, rule):
     rule, _, owner = rule.partition("@")
     rule, _, group = rule.partition(" ")
     buffer = side + "buf" if side + "buf" in names else "buffer"

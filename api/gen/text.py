@@ -1,18 +1,18 @@
-# Small helpers for C text: the opening comment of a generated file and line breaking of prototypes.
+# Functions for C text: the first comment of a generated file, and line breaks in prototypes.
 #
 # SPDX-License-Identifier: Apache-2.0
 
 WIDTH = 110
 
 
-def banner(what):
-    """The opening comment of a generated file."""
+def make_banner(what):
+    """Returns the first comment of a generated file."""
     return f"/*\n * {what}\n * Generated from the tables in api/ by api/generate.py: edit those, not this.\n *\n" \
            " * SPDX-License-Identifier: Apache-2.0\n */\n"
 
 
 def wrap_prototype(text, indent=4):
-    """Break a prototype after commas so that no line is longer than WIDTH."""
+    """Breaks a prototype after commas so that no line is longer than WIDTH."""
     lines, line = [], ""
     for piece in text.split(", "):
         candidate = f"{line}, {piece}" if line else piece
@@ -25,5 +25,5 @@ def wrap_prototype(text, indent=4):
 
 
 def wrap_call(text, indent=8):
-    """Break a long call after commas; what follows is indented under it."""
+    """Breaks a long call after commas; continuation lines are indented."""
     return wrap_prototype(text, indent)

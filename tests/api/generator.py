@@ -13,9 +13,9 @@ API = Path(sys.argv.pop(1))
 sys.path.insert(0, str(API))
 sys.dont_write_bytecode = True
 
-from gen.bodies import generated_names  # noqa: E402
-from gen.impl import owners, prototype  # noqa: E402
-from gen.kinds import classify, significance  # noqa: E402
+from gen.bodies import list_generated_names  # noqa: E402
+from gen.impl import list_implemented, make_prototype  # noqa: E402
+from gen.kinds import classify_parameters, significance_condition  # noqa: E402
 from gen.lists import check_names, find_implementations  # noqa: E402
 from gen.model import Api, Function, FUNCTION_COLUMNS, TableError  # noqa: E402
 
@@ -28,10 +28,10 @@ class Rules(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.api = Api(API)
-        classify(cls.api)
+        classify_parameters(cls.api)
 
     def expect_implementation(self, name, wanted):
-        self.assertEqual(prototype(self.api.by_name[name]), wanted)
+        self.assertEqual(make_prototype(self.api.by_name[name]), wanted)
 
     def test_handles_and_counts(self):
         self.expect_implementation("MPI_Send", "int impl_Send(const void *buf, MPI_Count count, struct dtype *datatype, "
@@ -50,7 +50,7 @@ class Rules(unittest.TestCase):
                                            "MPI_Status *array_of_statuses)")
 
     def test_each_pair_has_one_implementation(self):
-        names = [f.short for f in owners(self.api)]
+        names = [f.short for f in list_implemented(self.api)]
         self.assertIn("Bcast", names)
         self.assertNotIn("Bcast_c", names)
         self.assertIn("Op_create_c", names)
@@ -63,11 +63,11 @@ class Rules(unittest.TestCase):
 
     def test_significance(self):
         gather = self.api.by_name["MPI_Gather"]
-        self.assertEqual(significance(gather, gather.param("recvtype")), "api_is_root(comm_, root)")
-        self.assertEqual(significance(gather, gather.param("sendtype")), "api_is_leaf(comm_, root, sendbuf)")
+        self.assertEqual(significance_condition(gather, gather.param("recvtype")), "api_is_root(comm_, root)")
+        self.assertEqual(significance_condition(gather, gather.param("sendtype")), "api_is_leaf(comm_, root, sendbuf)")
         scatterv = self.api.by_name["MPI_Scatterv_c"]
-        self.assertEqual(significance(scatterv, scatterv.param("recvtype")), "api_is_leaf(comm_, root, recvbuf)")
-        self.assertEqual(significance(scatterv, scatterv.param("sendcounts")), "api_is_root(comm_, root)")
+        self.assertEqual(significance_condition(scatterv, scatterv.param("recvtype")), "api_is_leaf(comm_, root, recvbuf)")
+        self.assertEqual(significance_condition(scatterv, scatterv.param("sendcounts")), "api_is_root(comm_, root)")
 
     def test_tags(self):
         self.assertEqual(self.api.by_name["MPI_Send"].param("tag").kind, "sendtag")
@@ -92,8 +92,8 @@ class Rules(unittest.TestCase):
         self.assertIn("MPI_Recv is in functions.tsv and impl_Recv is not defined", problems)
         self.assertFalse([p for p in problems if "MPI_Send " in p or "MPI_Wtime " in p])
         written = find_implementations(API.parent / "src" / "api")
-        self.assertFalse(written & generated_names(self.api))
-        self.assertEqual(check_names(self.api, written | generated_names(self.api)), [])
+        self.assertFalse(written & list_generated_names(self.api))
+        self.assertEqual(check_names(self.api, written | list_generated_names(self.api)), [])
 
 
 unittest.main()
