@@ -18,7 +18,7 @@ expect_line "$scratch/table" '^All data arrived as sent'
 expect_line "$scratch/table" 'leave FISHPLATE_COLL unset|export FISHPLATE_COLL=allreduce=[a-z_]+$'
 
 # The named algorithm must run: it is a schedule, and only schedules count steps.
-FISHPLATE_STATS=1 run --sizes 8 --compare allreduce >"$scratch/table" 2>&1
+FISHPLATE_STATS=1 run_bench --sizes 8 --compare allreduce >"$scratch/table" 2>&1
 expect_line "$scratch/table" '^ +coll_steps +[0-9]+'
 
 # Some algorithms cannot be used between nodes, and some not with three ranks.
