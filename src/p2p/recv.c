@@ -78,19 +78,25 @@ static __attribute__((noinline)) void recv_check_posted(struct p2p *p, struct p2
         put_offer(p, r);
 }
 
-static void recv_start(struct p2p *p, struct p2p_request *r, struct envelope env)
+/* Matches the receive with a message that has arrived before it. False if there is none. */
+static __attribute__((noinline)) bool recv_match_unexpected(struct p2p *p, struct p2p_request *r,
+                                                            struct envelope env)
 {
-    if (unlikely(p->unexpected.count != 0)) {
-        struct match_entry *e = unexpected_find(&p->unexpected, env);
-        if (e) {
-            unexpected_remove(&p->unexpected, e);
-            r->match.env = env; /* for hang diagnosis: a large message may be in transit for long */
-            if (unlikely(p->debug != NULL))
-                note_check_at_receive(p, r, message_of(e));
-            recv_message(p, r, message_of(e));
-            return;
-        }
-    }
+    struct match_entry *e = unexpected_find(&p->unexpected, env);
+    if (!e)
+        return false;
+    unexpected_remove(&p->unexpected, e);
+    r->match.env = env; /* for hang diagnosis: a large message may be in transit for long */
+    if (unlikely(p->debug != NULL))
+        note_check_at_receive(p, r, message_of(e));
+    recv_message(p, r, message_of(e));
+    return true;
+}
+
+static inline void recv_start(struct p2p *p, struct p2p_request *r, struct envelope env)
+{
+    if (unlikely(p->unexpected.count != 0) && recv_match_unexpected(p, r, env))
+        return;
     r->match.env = env;
     r->match.order = p->order++;
     posted_add(&p->posted, &r->match);
