@@ -353,7 +353,7 @@ static int accept_request(struct rsocket *s, struct rdma_cm_id *request)
     s->id = request;
     int error = rdma_migrate_id(request, s->channel) ? errno : stream_open(&s->stream, request);
     if (!error)
-        error = rdma_accept(request, &param) ? errno : 0;
+        error = rdma_accept(request, &param) ? ECONNABORTED : 0; /* the peer has withdrawn its request */
     else
         rdma_reject(request, NULL, 0);
     s->state = RSOCKET_CONNECTING; /* the peer can receive as soon as it has confirmed the connection */

@@ -7,6 +7,7 @@
 #include "../verbs/vt.h"
 #include <time.h>
 
+#define CONTROL 100000u
 #define MESSAGE (1u << 20)
 #define COUNT   24
 
@@ -90,7 +91,8 @@ static void test_bus(struct vt *t)
 }
 
 /* A large write occupies the link for a second. A message that is posted after it on another QP arrives after
- * the write, unless its service level has the high-priority virtual lane. */
+ * the write, unless its service level has the high-priority virtual lane. It is long enough that a late thread
+ * does not find both due at the same time. */
 static void test_service_level(struct vt *t, uint8_t level, bool overtakes)
 {
     struct vt_qp bulk, control;
@@ -100,13 +102,13 @@ static void test_service_level(struct vt *t, uint8_t level, bool overtakes)
     o.sl = level;
     vt_qp_create(t, o, &control);
     if (t->side == 0)
-        vt_post_receive(&control, t, 1, 0, 64);
+        vt_post_receive(&control, t, 1, 0, CONTROL);
     vt_qp_connect(t, o, &control);
     vt_sync(t);
     if (t->side == 1) {
         const unsigned first = overtakes ? 2 : 1;
         CHECK(!vt_post_request(&bulk, t, IBV_WR_RDMA_WRITE, 1, 0, MESSAGE, 4u << 20, IBV_SEND_SIGNALED));
-        CHECK(!vt_post_request(&control, t, IBV_WR_SEND, 2, 0, 8, 0, IBV_SEND_SIGNALED));
+        CHECK(!vt_post_request(&control, t, IBV_WR_SEND, 2, 0, CONTROL, 0, IBV_SEND_SIGNALED));
         CHECK(vt_expect_completion(t->cq, IBV_WC_SUCCESS).wr_id == first,
               "the %s completed first, with service level %u", overtakes ? "write" : "message", level);
         CHECK(vt_expect_completion(t->cq, IBV_WC_SUCCESS).wr_id == 3 - first);
