@@ -53,7 +53,7 @@ def test_xsrq_pingpong():
 def test_asyncwatch():
     """Its line about the event of a port that goes down."""
     need("ibv_asyncwatch")
-    fabric = env()
+    fabric = env(f"name=watch-{secrets.token_hex(4)}")  # the other tests' port stays up
     watch = start(["stdbuf", "-oL", "ibv_asyncwatch"], env=fabric)
     try:
         for line in watch.stdout:
