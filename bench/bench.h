@@ -32,6 +32,10 @@ struct bench_host {
 /* Runs the benchmark with this command line and returns the exit status. Calls MPI_Init and MPI_Finalize. */
 int bench_main(const struct bench_host *host, int argc, char **argv);
 
+/* As bench_main: the benchmarks of one-sided operations (rma/rma.c) and of files (io/io.c). */
+int bench_rma_main(const struct bench_host *host, int argc, char **argv);
+int bench_io_main(const struct bench_host *host, int argc, char **argv);
+
 /* Describes the transports from rank 0 to the others of `size` ranks (transports.c). */
 enum { BENCH_TRANSPORTS_MAX = 1024 };
 void bench_transports_describe(const struct bench_host *host, int size, char *out, size_t room);

@@ -3,8 +3,6 @@
  * are compared with the data written.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "io.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <mpi.h>

@@ -3,8 +3,6 @@
  * computes without MPI calls (--busy), which reveals the operations that need the target's processor.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "rma.h"
-
 #include <mpi.h>
 #include <stdatomic.h>
 #include <stdio.h>

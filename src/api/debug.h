@@ -19,9 +19,4 @@ void debug_watch_close(struct proc *p);
 void debug_message_probed(const void *message);
 void debug_message_received(const void *message);
 
-/* Defined in debug_leaks.c: */
-void leaks_open(void);
-void leaks_report(struct proc *p);
-void leaks_add_request(const struct request *r);
-
 #endif

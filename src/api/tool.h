@@ -94,7 +94,7 @@ void tool_pvars_arrived(const struct p2p_arrival *a);
 void tool_pvars_delivered(struct p2p *p);
 void tool_pvars_close(void);
 
-/* Defined in tool_event.c and tool_event_handle.c: */
+/* Defined in tool_event.c: */
 struct tool_event_type {
     const char *name, *doc, *layer;
     int nelements;

@@ -1,5 +1,5 @@
-/* keep.h: the interface between a process without a launcher that spawns processes (singleton_spawn.c) and
- * the mpiexec that starts them (launcher/supervise.c).
+/* keep.h: the interface between a process without a launcher that spawns processes (singleton.c) and
+ * the mpiexec that starts them (launcher/main.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BOOT_KEEP_H

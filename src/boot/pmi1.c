@@ -237,7 +237,7 @@ static int pmi1_read_node_map(struct pmi1 *p)
 }
 
 /* Reads the port of the processes that have spawned this job. If the parents started an mpiexec of their
- * own, the port is in the environment (singleton_spawn.c) and must not be used by jobs that this job
+ * own, the port is in the environment (singleton.c) and must not be used by jobs that this job
  * spawns. */
 static int pmi1_read_parent_port(struct pmi1 *p)
 {

@@ -2,7 +2,7 @@
  * Data that is not contiguous in memory takes a list of pieces (preadv, pwritev), or a buffer if the
  * pieces are small. A read covers small holes of the file, too (data sieving).
  *
- * Writes of small pieces with small holes: if the views of all ranks together cover the file (tiles.h), a
+ * Writes of small pieces with small holes: if the views of all ranks together cover the file (manage.c), a
  * range is read, modified and written under a lock; else the pieces are written through a mapping if the
  * file system allows it (mapped.h). Holes that are in no view are not written unless the hint
  * romio_ds_write requires it: a concurrent write of another process into the hole would be lost.

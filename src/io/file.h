@@ -50,7 +50,7 @@ struct file {
     bool maps; /* small pieces may be written through a mapping: see mapped.h */
     bool near; /* rank 0 has the file on a file system of its machine: small reads come from its page cache */
     bool in_memory;   /* rank 0 has the file on tmpfs */
-    bool guards;      /* writes acquire a lock: other ranks may rewrite the same range, see tiles.h */
+    bool guards;      /* writes acquire a lock: other ranks may rewrite the same range, see manage.c */
     bool on_nfs;      /* on NFS: see nfs.h */
     bool locks_local; /* locks are effective on one node only */
     bool locks_posix; /* the file system has no locks of open files (F_OFD_SETLK), only of processes */

@@ -1,6 +1,6 @@
 /* pointer.h: the shared file pointer. Ranks of one node store it in a word of the node's shared memory.
  * Between nodes it is a small file in the folder of the file, changed under an fcntl lock, also on NFS
- * (sidefile.h). No server process is involved.
+ *. No server process is involved.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_IO_POINTER_H

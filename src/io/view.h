@@ -19,7 +19,7 @@ struct view {
     bool contiguous;    /* the stream is the file from disp on */
     bool tile_sorted;   /* displacements do not decrease within a tile */
     bool sorted;        /* displacements do not decrease within and between tiles */
-    int64_t tiled_from; /* file offset from which the views of all ranks cover each byte once: see tiles.h */
+    int64_t tiled_from; /* file offset from which the views of all ranks cover each byte once: see manage.c */
 };
 
 /* Checks the types and creates a view. writable: the filetype must not overlap itself. Not collective. */

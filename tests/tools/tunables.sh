@@ -7,7 +7,7 @@
 
 "$BIN/fishplate" info --json --tunables --pvars >"$scratch/json"
 expect_json "$scratch/json"
-python3 - "$scratch/json" <<'PY' || fail "give the setting a line in tools/fishplate/advice.c"
+python3 - "$scratch/json" <<'PY' || fail "give the setting a line in tools/fishplate/info_tunables.c"
 import json, sys
 answer = json.load(open(sys.argv[1]))
 counters = {p["name"] for p in answer["pvars"]}

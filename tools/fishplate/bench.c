@@ -8,9 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/io/io.h"
-#include "bench/rma/rma.h"
-
 #include "command.h"
 #include "lab.h"
 #include "tools/fishplate/bench.h"

@@ -4,8 +4,12 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
+#include <stdio.h>
 
+#include "api_list.h"
+#include "cli/options.h"
 #include "info.h"
+#include "io/hints.h"
 #include "net/transport.h"
 
 /* Returns the path of the loaded library. */
@@ -51,6 +55,58 @@ void info_transports_json(const struct fishplate_inside *in, const struct info_o
     json_array(j, "transports");
     for (const struct transport_ops *const *t = in->transports; *t; t++) {
         json_record(j, NULL, "name=%s doc=%s", (*t)->name, (*t)->doc);
+    }
+    json_end(j);
+}
+
+/* `fishplate info --api`: prints the MPI functions of the library, all of MPI 5.0. The generator makes the
+ * list and refuses functions without an implementation, so the list is always correct. */
+
+void info_api_text(const struct fishplate_inside *in, const struct info_options *o)
+{
+    (void)o;
+    for (size_t i = 0; i < in->api_count; i++) {
+        const struct api_entry *e = &in->api[i];
+        printf("%-40s %-14s MPI %s\n", e->name, e->chapter, e->since);
+    }
+    printf("\n%zu functions: all of MPI 5.0.\n", in->api_count);
+}
+
+void info_api_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
+{
+    (void)o;
+    json_object(j, "api");
+    json_int(j, "functions", (long long)in->api_count);
+    json_array(j, "list");
+    for (size_t i = 0; i < in->api_count; i++) {
+        const struct api_entry *e = &in->api[i];
+        json_record(j, NULL, "name=%s chapter=%s since=%s", e->name, e->chapter, e->since);
+    }
+    json_end(j);
+    json_end(j);
+}
+
+/* Prints the info keys (hints) for files that the library knows. */
+
+void info_hints_text(const struct fishplate_inside *in, const struct info_options *o)
+{
+    (void)o;
+    printf("Hints of files: keys of the info object that MPI_File_open gets. MPI_File_get_info returns those "
+           "in use.\n\n");
+    for (size_t i = 0; i < in->hints_count; i++) {
+        const struct io_hint_info *h = &in->hints[i];
+        printf("%s = %s%s%s\n", h->key, h->values, h->preset[0] ? "; default " : "", h->preset);
+        cli_print_text(h->doc, 0, 4, stdout);
+    }
+}
+
+void info_hints_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
+{
+    (void)o;
+    json_array(j, "hints");
+    for (size_t i = 0; i < in->hints_count; i++) {
+        const struct io_hint_info *h = &in->hints[i];
+        json_record(j, NULL, "key=%s values=%s default=%s doc=%s", h->key, h->values, h->preset, h->doc);
     }
     json_end(j);
 }

@@ -208,9 +208,6 @@ enum { PROF_TEXT = 32 };
 const char *prof_format_bytes(double bytes, char out[PROF_TEXT]);
 const char *prof_format_seconds(double seconds, char out[PROF_TEXT]);
 
-/* Writes the tables of the text report (prof_tables.c). */
-void prof_write_tables(const struct prof_job *job, bool all, struct text_table *r);
-
 void prof_write_text(const struct prof_job *job, bool all, FILE *out);
 void prof_write_json(const struct prof_job *job, FILE *out);
 void prof_write_html(const struct prof_job *job, FILE *out);
