@@ -17,7 +17,7 @@
 #include "lab/simulate/simulate.h"
 
 #include "bench/bench.h"
-#include "tools/fishplate/bench.h"
+#include "tools/fishplate/bench_library.h"
 #include "lab/chart.h"
 #include "tools/fishplate/command.h"
 

@@ -14,7 +14,7 @@
 
 #include "job/query.h"
 #include "boot/nodemap.h"
-#include "local/debug.h"
+#include "local/debugger.h"
 #include "local/foreign.h"
 #include "job/spawned.h"
 #include "local/guard.h"

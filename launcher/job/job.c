@@ -15,7 +15,7 @@
 #include "job/spawned.h"
 #include "local/guard.h"
 #include "job/recover.h"
-#include "job/why.h"
+#include "job/diagnose.h"
 
 /* Delay between TERM and KILL after a failure, so that the job ends within a second. */
 #define FAIL_GRACE_MS 400

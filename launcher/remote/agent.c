@@ -23,7 +23,7 @@
 #include "remote/link.h"
 #include "local/local.h"
 #include "remote/tree.h"
-#include "local/tool.h"
+#include "local/run_tool.h"
 #include "core/util.h"
 
 /* Status pages of this host's ranks, for an agent; `fishplate ps --pages` collects them. Reads status pages

@@ -14,7 +14,7 @@
 #include "base/checked.h"
 #include "impl.h"
 #include "io/access.h"
-#include "io/agree.h"
+#include "io/same_call.h"
 #include "io/datarep.h"
 #include "io/file_op.h"
 #include "io/pointer.h"

@@ -12,7 +12,7 @@
 #include "api/crash.h"
 #include "api/debug.h"
 #include "api/doctor.h"
-#include "api/report.h"
+#include "api/call_error.h"
 #include "api/tool.h"
 #include "base/place.h"
 #include "boot/boot.h"

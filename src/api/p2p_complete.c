@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "api/check.h"
 #include "api/p2p.h"
-#include "api/report.h"
+#include "api/call_error.h"
 #include "impl.h"
 #include "p2p/peer_death.h"
 

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "api/p2p.h"
-#include "api/report.h"
+#include "api/call_error.h"
 #include "base/checked.h"
 #include "impl.h"
 #include "p2p/partitioned.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "api/forward.h"
-#include "api/report.h"
+#include "api/call_error.h"
 #include "impl.h"
 #include "p2p/peer_death.h"
 

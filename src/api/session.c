@@ -9,7 +9,7 @@
 
 #include "api/check.h"
 #include "api/init.h"
-#include "api/report.h"
+#include "api/call_error.h"
 #include "impl.h"
 #include "obj/errhandler.h"
 #include "obj/handle.h"

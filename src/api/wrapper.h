@@ -20,7 +20,7 @@ extern struct proc *the_proc __attribute__((visibility("hidden")));
 #include "api/crash.h"
 #include "api/enter.h"
 #include "api/interop.h"
-#include "api/report.h"
+#include "api/call_error.h"
 #include "impl.h"
 #include "obj/errhandler.h"
 #include "obj/info.h"

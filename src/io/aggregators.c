@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "boot/boot.h"
-#include "io/agree.h"
+#include "io/same_call.h"
 #include "obj/group.h"
 
 /* Default number of aggregators of a node: one saturates a disk, two saturate the page cache. */

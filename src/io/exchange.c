@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "io/agree.h"
+#include "io/same_call.h"
 
 /* Minimum size of a domain in bytes. */
 #define DOMAIN_MIN (256 << 10)

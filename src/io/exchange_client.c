@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/agree.h"
+#include "io/same_call.h"
 #include "io/exchange.h"
 
 void part_free(struct part *p)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/agree.h"
+#include "io/same_call.h"
 #include "io/exchange.h"
 #include "io/posix.h"
 

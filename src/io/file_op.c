@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/objmem.h"
-#include "io/agree.h"
+#include "io/same_call.h"
 #include "io/aggregators.h"
 
 static void io_op_release(struct request *base)

@@ -12,7 +12,7 @@
 #include "io/file.h"
 #include "base/checked.h"
 #include "base/hash.h"
-#include "io/agree.h"
+#include "io/same_call.h"
 #include "io/datarep.h"
 #include "io/posix.h"
 #include "io/pointer.h"

@@ -17,7 +17,7 @@
 #include "base/kill_point.h"
 #include "base/objmem.h"
 #include "boot/boot.h"
-#include "io/agree.h"
+#include "io/same_call.h"
 #include "io/aggregators.h"
 #include "io/datarep.h"
 #include "io/mapped.h"

@@ -16,7 +16,7 @@
 
 #include "io/file.h"
 #include "base/checked.h"
-#include "io/agree.h"
+#include "io/same_call.h"
 #include "base/ownfile.h"
 #include "io/posix.h"
 #include "io/nfs.h"

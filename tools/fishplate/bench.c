@@ -10,7 +10,7 @@
 
 #include "command.h"
 #include "lab.h"
-#include "tools/fishplate/bench.h"
+#include "tools/fishplate/bench_library.h"
 
 /* Former names of studies that are now in the laboratory. In a job `barrier` and `bcast` are tests. */
 static bool is_lab_study(const char *name)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "api/inside.h"
-#include "tools/fishplate/bench.h"
+#include "tools/fishplate/bench_library.h"
 #include "coll/sched/algorithm.h"
 #include "command.h"
 #include "net/peer.h"

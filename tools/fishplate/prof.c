@@ -12,7 +12,7 @@
 
 #include "cli/options.h"
 #include "command.h"
-#include "doctor/place.h"
+#include "doctor/source_line.h"
 
 #define TIMELINE_CALLS "200000" /* default number of calls that a rank records */
 

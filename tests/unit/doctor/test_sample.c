@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "doctor/place.h"
+#include "doctor/source_line.h"
 #include "doctor/sample.h"
 #include "test.h"
 

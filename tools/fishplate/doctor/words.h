@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "graph.h"
-#include "place.h"
+#include "source_line.h"
 
 /* Data for the sentences in addition to the graph of waits. */
 struct wording {

@@ -1,8 +1,8 @@
-/* debug.h: ranks under a debugger: -gdb and -xterm.
+/* debugger.h: ranks under a debugger: -gdb and -xterm.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_LAUNCHER_DEBUG_H
-#define FP_LAUNCHER_DEBUG_H
+#ifndef FP_LAUNCHER_DEBUGGER_H
+#define FP_LAUNCHER_DEBUGGER_H
 
 #include "options/options.h"
 

@@ -1,9 +1,9 @@
-/* debug.c: which ranks run under a debugger, and how. Several ranks cannot share one keyboard: with more than
+/* debugger.c: which ranks run under a debugger, and how. Several ranks cannot share one keyboard: with more than
  * one rank, gdb only shows where a rank crashes, unless each rank has a window.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "local/debug.h"
+#include "local/debugger.h"
 
 #include <stdlib.h>
 #include <string.h>

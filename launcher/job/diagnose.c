@@ -1,13 +1,13 @@
-/* why.c: runs `fishplate why` as a child process (tool.c) and continues when the child ends or the time limit
+/* diagnose.c: runs `fishplate why` as a child process (run_tool.c) and continues when the child ends or the time limit
  * is over.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "job/why.h"
+#include "job/diagnose.h"
 
 #include <stdio.h>
 
-#include "local/tool.h"
+#include "local/run_tool.h"
 
 #define PATIENCE_MS 15000
 

@@ -1,8 +1,8 @@
-/* place.c: resolves return addresses to file and line by addr2line, once for each address.
+/* source_line.c: resolves return addresses to file and line by addr2line, once for each address.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "place.h"
+#include "source_line.h"
 
 #include <fcntl.h>
 #include <stdio.h>

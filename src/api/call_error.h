@@ -1,8 +1,8 @@
-/* report.h: what the wrappers do with a failed call. None of it is performance-critical.
+/* call_error.h: what the wrappers do with a failed call. None of it is performance-critical.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_API_REPORT_H
-#define FP_API_REPORT_H
+#ifndef FP_API_CALL_ERROR_H
+#define FP_API_CALL_ERROR_H
 
 #include "obj/errhandler.h"
 #include "obj/handle.h"

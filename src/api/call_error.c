@@ -1,8 +1,8 @@
-/* report.c: from a failed call to the right error handler. obj/errhandler.h knows the handler of an object;
+/* call_error.c: from a failed call to the right error handler. obj/errhandler.h knows the handler of an object;
  * this file finds the object.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "api/report.h"
+#include "api/call_error.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,9 +1,9 @@
-/* tool.c: runs `fishplate` as a child. The end of the tool closes its end of a pipe, which is an event of the
+/* run_tool.c: runs `fishplate` as a child. The end of the tool closes its end of a pipe, which is an event of the
  * loop; the process itself is reaped with the other children.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "local/tool.h"
+#include "local/run_tool.h"
 
 #include <errno.h>
 #include <fcntl.h>

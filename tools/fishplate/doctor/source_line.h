@@ -1,4 +1,4 @@
-/* place.h: resolves a return address to file and line (if addr2line is installed and the program has debug
+/* source_line.h: resolves a return address to file and line (if addr2line is installed and the program has debug
  * information), else to the function, else to module and offset.
  *
  * SPDX-License-Identifier: Apache-2.0 */

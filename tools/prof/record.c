@@ -1,4 +1,4 @@
-/* note.c: records the data that an operation moves: sizes, peers and buffers. A message counts at its sender;
+/* record.c: records the data that an operation moves: sizes, peers and buffers. A message counts at its sender;
  * a collective counts what a rank contributes, or receives if it contributes nothing. A persistent operation
  * is described once and counted at every start.
  *

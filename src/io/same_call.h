@@ -1,10 +1,10 @@
-/* agree.h: small collectives among the ranks of a file: errors, comparison of arguments that must be
+/* same_call.h: small collectives among the ranks of a file: errors, comparison of arguments that must be
  * equal, and values of rank 0. All functions on a communicator are collective and block, except
  * agree_map_failure and agree_decode.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_IO_AGREE_H
-#define FP_IO_AGREE_H
+#ifndef FP_IO_SAME_CALL_H
+#define FP_IO_SAME_CALL_H
 
 #include "coll/coll.h"
 #include "obj/comm.h"

@@ -1,7 +1,7 @@
-/* agree.c: the small collectives of files.
+/* same_call.c: the small collectives of files.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "io/agree.h"
+#include "io/same_call.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
-/* why.h: runs `fishplate why`, installed next to mpiexec, to find out why the job makes no progress. The
+/* diagnose.h: runs `fishplate why`, installed next to mpiexec, to find out why the job makes no progress. The
  * report goes to standard error. The ranks need not cooperate; the tool queries mpiexec for ranks of other
  * hosts (query.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_LAUNCHER_WHY_H
-#define FP_LAUNCHER_WHY_H
+#ifndef FP_LAUNCHER_DIAGNOSE_H
+#define FP_LAUNCHER_DIAGNOSE_H
 
 #include "job/job.h"
 

@@ -1,8 +1,8 @@
-/* tool.h: runs the `fishplate` tool of this installation as a child process (`why`, `ps`).
+/* run_tool.h: runs the `fishplate` tool of this installation as a child process (`why`, `ps`).
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_LAUNCHER_TOOL_H
-#define FP_LAUNCHER_TOOL_H
+#ifndef FP_LAUNCHER_RUN_TOOL_H
+#define FP_LAUNCHER_RUN_TOOL_H
 
 #include "core/loop.h"
 
