@@ -25,6 +25,7 @@ struct hcas {
     unsigned n;
     char *rate[HCAS_MAX]; /* NULL: no limit of the rate */
     long ports, lmc, hub;
+    long high; /* lowest service level of the high-priority virtual lane; 0: ports have one lane */
     char *latency, *bus, *pin;
 };
 
@@ -86,9 +87,12 @@ static void hcas_parse_setting(struct hcas *h, const char *key, const char *valu
         set_quantity(h, key, value, is_time(value), "200ns", &h->pin);
     else if (strcmp(key, "hub") == 0)
         h->hub = set_count(h, key, value, 0, 1);
+    else if (strcmp(key, "high") == 0)
+        h->high = set_count(h, key, value, 1, 15);
     else
         launcher_die(STATUS_USAGE,
-                     "-%s: there is no setting %s=; there are ports=, lmc=, latency=, bus=, pin= and hub=.",
+                     "-%s: there is no setting %s=; there are ports=, lmc=, latency=, bus=, high=, pin= and "
+                     "hub=.",
                      h->option, key);
 }
 
@@ -181,6 +185,8 @@ static char *build_fabric_text(const struct hcas *h, const char *user)
         fprintf(f, " bus=%s", h->bus);
     if (h->pin)
         fprintf(f, " pin=%s", h->pin);
+    if (h->high)
+        fprintf(f, " high=%ld", h->high);
     if (h->hub)
         fprintf(f, " hub=1");
     if (is_rate_uniform(h) && h->rate[0])

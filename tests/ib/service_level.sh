@@ -26,3 +26,4 @@ expect_first() {
 expect_first large
 expect_first large FISHPLATE_LAB=IB_CONTROL_SERVICE_LEVEL=2
 expect_first small FISHPLATE_LAB=IB_CONTROL_SERVICE_LEVEL=3
+finish_test
