@@ -17,12 +17,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define BYTES (5u << 20)
+#define BYTES   (5u << 20)
+#define VICTIMS 20
 
 static int listener;
 static struct sockaddr_in service;
 static pid_t child;
-static int to_child;
+static int to_child, victims_address, victims_end;
 
 static struct sockaddr *service_address(void)
 {
@@ -322,8 +323,72 @@ static void test_death(void)
     EXPECT(errno == ECONNRESET && !rclose(s));
 }
 
+/* Processes connect, send and are killed at random moments. */
+static void start_victims(void)
+{
+    int addresses[2], ends[2];
+    EXPECT(!pipe(addresses) && !pipe(ends));
+    victims_address = addresses[1];
+    victims_end = ends[0];
+    if (fork()) {
+        close(ends[1]);
+        return;
+    }
+    close(ends[0]);
+    if (read(addresses[0], &service, sizeof(service)) != sizeof(service))
+        _exit(1);
+    for (unsigned i = 0; i < VICTIMS; i++) {
+        pid_t victim = fork();
+        if (!victim) {
+            struct direction d = {rsocket(AF_INET, SOCK_STREAM, 0), 0};
+            while (!rconnect(d.fd, service_address(), sizeof(service)))
+                send_pattern(&d);
+            _exit(1);
+        }
+        usleep((unsigned)rand() % 120000);
+        kill(victim, SIGKILL);
+        waitpid(victim, NULL, 0);
+    }
+    _exit(0);
+}
+
+/* The bytes received before a death are right, each death is noticed, and the listener goes on. */
+static void test_deaths_at_any_moment(void)
+{
+    static uint8_t in[50000];
+    int s = -1;
+    size_t at = 0, wrong = 0;
+    EXPECT(!rfcntl(listener, F_SETFL, O_NONBLOCK));
+    EXPECT(write(victims_address, &service, sizeof(service)) == sizeof(service));
+    for (;;) {
+        struct pollfd p[2] = {{.fd = s < 0 ? listener : s, .events = POLLIN},
+                              {.fd = victims_end, .events = POLLIN}};
+        if (rpoll(p, 2, 60000) < 1) {
+            printf("FAILED: nothing happens after %zu bytes\n", at);
+            failures++;
+            break;
+        }
+        if (p[0].revents && s < 0) {
+            s = raccept(listener, NULL, NULL);
+            at = 0;
+        } else if (p[0].revents) {
+            ssize_t r = rrecv(s, in, sizeof(in), MSG_DONTWAIT);
+            for (ssize_t i = 0; i < r; i++)
+                wrong += in[i] != byte_at(at++, 0);
+            if (r == 0 || (r < 0 && errno != EAGAIN)) {
+                EXPECT(!rclose(s));
+                s = -1;
+            }
+        } else if (s < 0) {
+            break; /* all victims have ended */
+        }
+    }
+    EXPECT(wrong == 0 && !rfcntl(listener, F_SETFL, 0));
+}
+
 int main(void)
 {
+    start_victims();
     start_child();
     start_service();
     if (failures)
@@ -338,6 +403,7 @@ int main(void)
     test_select();
     test_foreign_request();
     test_death();
+    test_deaths_at_any_moment();
     EXPECT(!rclose(listener));
     return failures != 0;
 }
