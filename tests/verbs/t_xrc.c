@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define KILL  "XRC_KILL" /* set: the second receiver is killed instead of destroying its objects */
 #define LARGE (1u << 20)
 #define SMALL 4000u
 
@@ -117,6 +118,8 @@ static void run_second_receiver(void)
     vt_expect_bytes((unsigned char *)buf + 2 * LARGE, LARGE, 4, "written to the second process");
     CHECK(*(uint64_t *)(void *)(buf + 3 * LARGE) == 7, "the atomic operation");
     CHECK(ibv_close_xrcd(x) == EBUSY);
+    if (getenv(KILL))
+        kill(getpid(), SIGKILL);
     CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_srq(srq) && !ibv_close_xrcd(x) && !ibv_dereg_mr(mr) &&
           !ibv_destroy_cq(cq) && !ibv_dealloc_pd(pd) && !ibv_close_device(ctx));
     send_bytes(helper_fd, &go, 1);
@@ -197,7 +200,8 @@ static void run_receiver(struct vt *t)
     vt_expect_bytes(t->buf, SMALL, 0, "for the process that has the QP");
     vt_sync(t); /* all requests are complete */
     send_bytes(helper_fd, &go, 1);
-    receive_bytes(helper_fd, &go, 1);
+    const bool killed = recv(helper_fd, &go, 1, MSG_WAITALL) != 1;
+    CHECK(killed == (getenv(KILL) != NULL));
     vt_sync(t); /* requests to the destroyed SRQ are complete */
     struct ibv_async_event e;
     CHECK(!ibv_get_async_event(t->ctx, &e) && e.event_type == IBV_EVENT_QP_REQ_ERR && e.element.qp == qp,
@@ -303,7 +307,7 @@ int main(void)
     }
     close(pair[0]);
     int r = vt_run(run_test);
-    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && !WEXITSTATUS(status),
+    CHECK(waitpid(child, &status, 0) == child && (getenv(KILL) ? WIFSIGNALED(status) : !status),
           "the second process failed");
     return r;
 }
