@@ -80,16 +80,22 @@ static const struct cli_option options[] = {
 void bench_usage(const struct bench_host *host)
 {
     printf("Usage: mpiexec -n 4 %s [options] [tests]\n\n", host->program);
-    printf("Measures this MPI library and verifies the data of every kind of message it sends. Without "
-           "names, all tests run:\n\n");
+    cli_print_page(
+        "Measures this MPI library and verifies the data of every kind of message it sends. Without "
+        "names, all tests run:\n\n",
+        stdout);
     for (int i = 0; i < bench_ntests; i++)
-        printf("  %-20s %s\n", bench_tests[i].name, bench_tests[i].doc);
-    if (host->kinds)
-        printf("\nOther benchmarks, with options of their own:\n%s", host->kinds);
+        cli_print_text(bench_tests[i].doc, printf("  %-20s", bench_tests[i].name), 24, stdout);
+    if (host->kinds) {
+        puts("\nOther benchmarks, with options of their own:");
+        cli_print_page(host->kinds, stdout);
+    }
     puts("\nOptions:");
     cli_print_options(options, stdout);
-    printf("\nbest, median and p99 are over batches; a batch is long enough for the clock not to matter.\n"
-           "Examples:\n"
+    cli_print_page(
+        "\nbest, median and p99 are over batches; a batch is long enough for the clock not to matter.\n\n",
+        stdout);
+    printf("Examples:\n"
            "  mpiexec -n 2 %s --sizes 8,4k latency bw\n"
            "  mpiexec -n 8 %s --short barrier allreduce\n",
            host->program, host->program);
@@ -97,8 +103,11 @@ void bench_usage(const struct bench_host *host)
 
 bool bench_parse(struct bench_options *o, int argc, char **argv, bool silent)
 {
-    const struct cli c = {
-        .program = "bench", .options = options, .operand = read_test, .operands = "a test", .silent = silent};
+    const struct cli c = {.program = "fishplate bench",
+                          .options = options,
+                          .operand = read_test,
+                          .operands = "a test",
+                          .silent = silent};
     *o = (struct bench_options){.pairs = 1};
     const int next = cli_parse(&c, argc, argv, o);
     o->help = next == CLI_HELP;

@@ -156,7 +156,7 @@ int cli_parse(const struct cli *c, int argc, char **argv, void *to)
 
 /* ---- The help text ---- */
 
-enum { WIDTH = 110, COLUMN_MAX = 24 };
+enum { WIDTH = 80, COLUMN_MAX = 24 };
 
 /* Prints an option and its value, such as "--sizes 8,64k", unless `out` is NULL. Returns the length. */
 static int print_name(const struct cli_option *o, FILE *out)
@@ -167,16 +167,12 @@ static int print_name(const struct cli_option *o, FILE *out)
     return 2 + (int)strlen(name) + (o->value ? !is_optional(o) + (int)strlen(o->value) : 0);
 }
 
-void cli_print_text(const char *text, int at, int column, FILE *out)
+/* Prints words from `column` on, where the first line has got to. */
+static void print_words(const char *text, const char *end, int column, FILE *out)
 {
-    if (at + 2 > column) {
-        fputc('\n', out);
-        at = 0;
-    }
-    fprintf(out, "%*s", column - at, "");
-    at = column;
-    while (*text) {
-        const int length = (int)strcspn(text, " ");
+    int at = column;
+    while (text < end) {
+        const int length = (int)strcspn(text, " \n");
         if (at > column && at + 1 + length > WIDTH) {
             fprintf(out, "\n%*s", column, "");
             at = column;
@@ -185,6 +181,36 @@ void cli_print_text(const char *text, int at, int column, FILE *out)
         text += length + (text[length] == ' ');
     }
     fputc('\n', out);
+}
+
+void cli_print_text(const char *text, int at, int column, FILE *out)
+{
+    if (at + 2 > column) {
+        fputc('\n', out);
+        at = 0;
+    }
+    fprintf(out, "%*s", column - at, "");
+    print_words(text, text + strlen(text), column, out);
+}
+
+/* Returns the column at which a line continues: that of the second column of a list, else its indentation. */
+static int find_column(const char *line, int length)
+{
+    const int indentation = (int)strspn(line, " ");
+    for (int i = indentation; indentation > 0 && i + 2 < length; i++)
+        if (line[i] == ' ' && line[i + 1] == ' ')
+            return i + (int)strspn(line + i, " ");
+    return indentation;
+}
+
+void cli_print_page(const char *text, FILE *out)
+{
+    for (int length; *text; text += length + (text[length] == '\n')) {
+        length = (int)strcspn(text, "\n");
+        const int column = length <= WIDTH ? length : find_column(text, length);
+        fprintf(out, "%.*s", column, text);
+        print_words(text + column, text + length, column, out);
+    }
 }
 
 void cli_print_options(const struct cli_option *options, FILE *out)

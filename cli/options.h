@@ -71,8 +71,11 @@ struct cli {
 enum { CLI_HELP = -1, CLI_INVALID = -2 };
 int cli_parse(const struct cli *c, int argc, char **argv, void *to);
 
-/* Prints a paragraph from `column` on, in lines of at most 110 characters; `at` characters of the first line are printed already. */
+/* Prints a paragraph from `column` on, in lines of at most 80 characters; `at` characters of the first line are printed already. */
 void cli_print_text(const char *text, int at, int column, FILE *out);
+
+/* Prints lines; one of more than 80 characters is wrapped, and continues below its second column if it has two. */
+void cli_print_page(const char *text, FILE *out);
 
 void cli_print_options(const struct cli_option *options, FILE *out);
 

@@ -20,6 +20,7 @@
 #include "tools/fishplate/bench_library.h"
 #include "lab/chart.h"
 #include "tools/fishplate/command.h"
+#include "cli/options.h"
 
 /* Draws the curves of `rails` and `bcast`. */
 static void main_draw_curves(const struct ib_curves *c, FILE *out)
@@ -93,16 +94,20 @@ static const struct command commands[] = {
 static int command_help(int argc, char **argv)
 {
     (void)argc, (void)argv;
-    printf("Usage: fishplate-lab <command> [options]\n\n"
-           "Reproduces the papers that Fishplate is built from, simulates large machines, and compares "
-           "protocols.\n\n"
-           "Commands:\n");
+    cli_print_page(
+        "Usage: fishplate-lab <command> [options]\n\n"
+        "Reproduces the papers that Fishplate is built from, simulates large machines, and compares "
+        "protocols.\n\n"
+        "Commands:\n",
+        stdout);
     command_list(commands);
-    printf("\n`fishplate-lab <command> --help` explains one of them. Examples:\n"
-           "  fishplate-lab papers --quick --html report.html    figures of the papers on one page\n"
-           "  fishplate-lab ib small polling                     two designs of the InfiniBand transport\n"
-           "  mpiexec -n 4 fishplate-lab kernels                 kernels of scientific programs, verified\n"
-           "  fishplate-lab sim barrier --nodes 64,4096          barriers on a simulated machine\n");
+    cli_print_page(
+        "\n`fishplate-lab <command> --help` explains one of them. Examples:\n"
+        "  fishplate-lab papers --quick --html report.html    figures of the papers on one page\n"
+        "  fishplate-lab ib small polling                     two designs of the InfiniBand transport\n"
+        "  mpiexec -n 4 fishplate-lab kernels                 kernels of scientific programs, verified\n"
+        "  fishplate-lab sim barrier --nodes 64,4096          barriers on a simulated machine\n",
+        stdout);
     return 0;
 }
 

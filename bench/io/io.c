@@ -402,16 +402,21 @@ int bench_io_main(const struct bench_host *host, int argc, char **argv)
                       .folder = ".",
                       .hints = MPI_INFO_NULL,
                       .document = {.out = stdout, .flat = 3}};
-    const struct cli c = {.program = "bench io", .options = options};
+    const struct cli c = {.program = "fishplate bench io", .options = options};
     const int next = cli_parse(&c, argc, argv, &s);
     if (next == CLI_HELP) {
-        puts("Usage: mpiexec -n N fishplate bench io [options]\n\n"
-             "Writes and reads files with several access patterns and prints MB/s of all ranks together, the "
-             "best of "
-             "several runs.\n"
-             "\nOptions:");
+        cli_print_page(
+            "Usage: mpiexec -n N fishplate bench io [options]\n\n"
+            "Writes and reads files with several access patterns and prints MB/s of all ranks together, the "
+            "best of "
+            "several runs.\n"
+            "\nOptions:\n",
+            stdout);
         cli_print_options(options, stdout);
-        puts("\nbench/io/peers compares with other MPI libraries.");
+        puts("\nExamples:\n"
+             "  mpiexec -n 4 fishplate bench io --dir /scratch\n"
+             "  mpiexec -n 4 fishplate bench io --only strided --hint romio_cb_write=disable\n"
+             "bench/io/peers compares with other MPI libraries.");
     }
     if (next < 0)
         return next == CLI_HELP ? 0 : 2;

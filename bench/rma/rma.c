@@ -340,12 +340,16 @@ static const struct cli_option options[] = {
 int bench_rma_main(const struct bench_host *host, int argc, char **argv)
 {
     struct setup s = {.seconds = 0.2, .document = {.out = stdout, .flat = 3}};
-    const struct cli c = {.program = "bench rma", .options = options};
+    const struct cli c = {.program = "fishplate bench rma", .options = options};
     const int next = cli_parse(&c, argc, argv, &s);
     if (next == CLI_HELP) {
-        puts("Usage: mpiexec -n 2 fishplate bench rma [options]\n\n"
-             "Times one-sided operations of rank 0 on the memory of rank 1.\n\nOptions:");
+        cli_print_page("Usage: mpiexec -n 2 fishplate bench rma [options]\n\n"
+                       "Times one-sided operations of rank 0 on the memory of rank 1.\n\nOptions:\n",
+                       stdout);
         cli_print_options(options, stdout);
+        puts("\nExamples:\n"
+             "  mpiexec -n 2 fishplate bench rma\n"
+             "  mpiexec -n 2 -hosts n1,n2 fishplate bench rma --busy");
     }
     if (next < 0)
         return next == CLI_HELP ? 0 : 2;

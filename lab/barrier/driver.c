@@ -69,22 +69,28 @@ static const struct cli_option options[] = {
 
 static void print_usage(void)
 {
-    puts("Usage: fishplate-lab barrier [options]\n\n"
-         "Compares all barrier algorithms and their parameters. It starts its own jobs on virtual nodes "
-         "with\nsoftware adapters (mpiexec -vnodes) and prints time, network operations and memory; the "
-         "predictions of\nHoefler's models; how much slower the library's own choice is than the fastest "
-         "barrier; and barriers by\nmessages, by RDMA, by multicast, in the switch and by the barrier "
-         "network. The jobs have a barrier network (hub=1), unless you set\nSOFTIB_FABRIC.\n"
-         "`mpiexec -n 4 fishplate bench barrier` measures the barrier of one job.\n\n"
-         "Options:");
+    cli_print_page(
+        "Usage: fishplate-lab barrier [options]\n"
+        "\n"
+        "Compares all barrier algorithms and their parameters. It starts its own jobs on virtual nodes with "
+        "software adapters (mpiexec -vnodes) and prints time, network operations and memory; the "
+        "predictions of Hoefler's models; how much slower the library's own choice is than the fastest "
+        "barrier; and barriers by messages, by RDMA, by multicast, in the switch and by the barrier "
+        "network. The jobs have a barrier network (hub=1), unless you set SOFTIB_FABRIC. `mpiexec -n 4 "
+        "fishplate bench barrier` measures the barrier of one job.\n"
+        "\n"
+        "Options:\n",
+        stdout);
     cli_print_options(options, stdout);
-    puts("\n"
-         "With more ranks than cores the ranks take turns, and a barrier costs as many turns as it has "
-         "rounds:\n"
-         "compare figures of the same shape only.\n\n"
-         "Examples:\n"
-         "  fishplate-lab barrier --html barriers.html\n"
-         "  fishplate-lab barrier --shapes 16x16 --budget 30");
+    cli_print_page(
+        "\n"
+        "With more ranks than cores the ranks take turns, and a barrier costs as many turns as it has "
+        "rounds:\n"
+        "compare figures of the same shape only.\n\n"
+        "Examples:\n"
+        "  fishplate-lab barrier --html barriers.html\n"
+        "  fishplate-lab barrier --shapes 16x16 --budget 30\n",
+        stdout);
 }
 
 static void shape_read_figures(struct barrier_shape *s, const struct ib_figures *f)

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "bcast.h"
+#include "cli/options.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -32,31 +33,36 @@ static const struct ib_command command = {.name = "bcast",
 
 static void print_usage(void)
 {
-    printf("Usage: fishplate-lab bcast [options] [topics]\n\n"
-           "Measures MPI_Bcast by the network's multicast against a tree of messages, and prints it beside "
-           "the figures of\n"
-           "Liu 2004, chapter 7. It starts its own jobs on 8 virtual nodes (mpiexec -vnodes 8 -hcas %s),\n"
-           "whose links are slow enough to be the bottleneck on a small machine. "
-           "`mpiexec -n 8 fishplate bench bcast`\n"
-           "measures the broadcast of one job. The designs are settings that any program can use:\n\n",
-           BCAST_LINKS);
+    cli_print_page(
+        "Usage: fishplate-lab bcast [options] [topics]\n"
+        "\n"
+        "Measures MPI_Bcast by the network's multicast against a tree of messages, and prints it beside the "
+        "figures of Liu 2004, chapter 7. It starts its own jobs on 8 virtual nodes (mpiexec -vnodes 8 "
+        "-hcas " BCAST_LINKS
+        "), whose links are slow enough to be the bottleneck on a small machine. `mpiexec -n 8 fishplate "
+        "bench bcast` measures the broadcast of one job. The designs are settings that any program can use:\n"
+        "\n",
+        stdout);
     for (int i = 0; i < BCAST_DESIGNS; i++)
         printf("  %-12s FISHPLATE_COLL=%s\n", bcast_designs[i].name, bcast_designs[i].setting);
-    printf(
+    cli_print_page(
         "\n  Original is a binomial tree. Basic: the root waits for all acknowledgements. Window: they come "
-        "later. Co-root2:\n"
-        "  two ranks collect them. Aggregate10: one for ten packets. `fishplate info --coll` has all "
+        "later. Co-root2: two ranks collect them. Aggregate10: one for ten packets. `fishplate info --coll` "
+        "has all "
         "options.\n\n"
-        "Without names, all topics run:\n\n");
+        "Without names, all topics run:\n\n",
+        stdout);
     for (int i = 0; i < NTOPICS; i++)
-        printf("  %-11s %s\n", topics[i]->name, topics[i]->doc);
+        cli_print_text(topics[i]->doc, printf("  %-10s", topics[i]->name), 14, stdout);
     ib_print_options(&command);
-    printf("\n"
-           "Where there are fewer than 8 cores the ranks take turns: compare figures of one row.\n\n"
-           "Examples:\n"
-           "  fishplate-lab bcast skew\n"
-           "  fishplate-lab bcast --repeat 1 --json\n"
-           "  fishplate-lab sim bcast --nodes 8,64,1024    a tree of messages on simulated machines\n");
+    cli_print_page(
+        "\n"
+        "Where there are fewer than 8 cores the ranks take turns: compare figures of one row.\n\n"
+        "Examples:\n"
+        "  fishplate-lab bcast skew\n"
+        "  fishplate-lab bcast --repeat 1 --json\n"
+        "  fishplate-lab sim bcast --nodes 8,64,1024    a tree of messages on simulated machines\n",
+        stdout);
 }
 
 /* ---- in a rank ---- */

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,23 +25,27 @@ static const struct ib_command ib_command = {
 
 static void print_usage(void)
 {
-    printf(
-        "Usage: fishplate-lab ib [options] [topics]\n\n"
-        "Measures what each design of MPI over InfiniBand gains, and prints it beside what the papers say.\n"
-        "It starts its own jobs: every rank (or half of them) on a virtual node with a software adapter\n"
-        "(mpiexec -vnodes), with the tunables that a table compares. Without names, all topics run:\n\n");
-    for (int i = 0; i < NTOPICS; i++)
-        printf("  %-11s %s\n", ib_topics[i]->name, ib_topics[i]->doc);
-    ib_print_options(&ib_command);
-    printf(
+    cli_print_page(
+        "Usage: fishplate-lab ib [options] [topics]\n"
         "\n"
-        "In a job with more ranks than cores the ranks take turns: compare figures of one row, not of two.\n"
-        "SOFTIB_FABRIC=\"latency=2us rate=3GB/s\" gives the fabric a delay and a limit, as a real one "
-        "has.\n\n"
+        "Measures what each design of MPI over InfiniBand gains, and prints it beside what the papers say. "
+        "It starts its own jobs: every rank (or half of them) on a virtual node with a software adapter "
+        "(mpiexec -vnodes), with the tunables that a table compares. Without names, all topics run:\n"
+        "\n",
+        stdout);
+    for (int i = 0; i < NTOPICS; i++)
+        cli_print_text(ib_topics[i]->doc, printf("  %-10s", ib_topics[i]->name), 14, stdout);
+    ib_print_options(&ib_command);
+    cli_print_page(
+        "\n"
+        "In a job with more ranks than cores the ranks take turns: compare figures of one row, not of two. "
+        "SOFTIB_FABRIC=\"latency=2us rate=3GB/s\" gives the fabric a delay and a limit, as a real one has.\n"
+        "\n"
         "Examples:\n"
         "  fishplate-lab ib small polling\n"
         "  SOFTIB_FABRIC=\"latency=5us\" fishplate-lab ib rendezvous\n"
-        "  bench/peers --softib                  the same fabric with Open MPI and perftest beside ours\n");
+        "  bench/peers --softib                  the same fabric with Open MPI and perftest beside ours\n",
+        stdout);
 }
 
 double ib_now_seconds(void)
@@ -132,7 +137,7 @@ void ib_draw_curves(struct ib_driver *d, const struct ib_curves *c)
     snprintf(path, sizeof(path), "%s/%s.svg", d->svg, c->id);
     FILE *f = fopen(path, "we");
     if (!f) {
-        fprintf(stderr, "fishplate-lab %s: cannot write %s.\n", d->command, path);
+        fprintf(stderr, "fishplate-lab %s: cannot write %s: %s.\n", d->command, path, strerror(errno));
         d->failures++;
         return;
     }

@@ -59,22 +59,26 @@ static const struct cli_option options[] = {
 
 static void print_usage(void)
 {
-    puts("Usage: mpiexec -n 4 fishplate-lab kernels [options] [kernels]\n\n"
-         "Runs kernels of scientific programs, as the NAS parallel benchmarks specify them, and verifies "
-         "their\n"
-         "results against the published values; sweep and vis, which no suite specifies, verify against "
-         "exact\n"
-         "solutions. Without names, all run:\n");
-    for (int i = 0; i < KERNELS; i++)
-        printf("  %-5s %s (ranks: %s)\n", kernels[i]->name, kernels[i]->doc, kernels[i]->ranks);
+    cli_print_page(
+        "Usage: mpiexec -n 4 fishplate-lab kernels [options] [kernels]\n"
+        "\n"
+        "Runs kernels of scientific programs, as the NAS parallel benchmarks specify them, and verifies "
+        "their results against the published values; sweep and vis, which no suite specifies, verify "
+        "against exact solutions. Without names, all run:\n\n",
+        stdout);
+    for (int i = 0; i < KERNELS; i++) {
+        cli_print_text(kernels[i]->doc, printf("  %-5s", kernels[i]->name), 9, stdout);
+        cli_print_text(kernels[i]->ranks, printf("         ranks:"), 17, stdout);
+    }
     puts("\nOptions:");
     cli_print_options(options, stdout);
-    puts("\nThe time is that of the part that the specification measures, on the slowest rank. error is the "
-         "largest\n"
-         "relative error of a verified value. The exit status is 1 when a result is wrong.\n"
-         "Examples:\n"
-         "  mpiexec -n 4 fishplate-lab kernels\n"
-         "  mpiexec -n 4 -vnodes 4 fishplate-lab kernels --class W is cg");
+    cli_print_page(
+        "\n"
+        "The time is that of the part that the specification measures, on the slowest rank. error is the "
+        "largest relative error of a verified value. The exit status is 1 when a result is wrong. Examples:\n"
+        "  mpiexec -n 4 fishplate-lab kernels\n"
+        "  mpiexec -n 4 -vnodes 4 fishplate-lab kernels --class W is cg\n",
+        stdout);
 }
 
 static bool kernels_parse(struct kernel_options *o, int argc, char **argv, bool silent)

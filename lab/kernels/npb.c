@@ -393,18 +393,21 @@ static const struct cli_option options[] = {
 
 static void print_usage(void)
 {
-    puts("Usage: fishplate-lab kernels --npb DIR [options] [kernels]\n\n"
-         "Builds the original NAS parallel benchmarks (their MPI kind: NPB3.x-MPI) with mpifort and mpicc of "
-         "this\n"
-         "installation, in a copy that is removed afterwards, runs them, and puts their figures beside ours. "
-         "It starts\n"
-         "its own jobs. Kernels: ep is cg mg ft lu bt sp; without names, all. Of sp only the suite's figures "
-         "are shown.\n"
-         "\nOptions:");
+    cli_print_page(
+        "Usage: fishplate-lab kernels --npb DIR [options] [kernels]\n"
+        "\n"
+        "Builds the original NAS parallel benchmarks (their MPI kind: NPB3.x-MPI) with mpifort and mpicc of "
+        "this installation, in a copy that is removed afterwards, runs them, and puts their figures beside "
+        "ours. It starts its own jobs. Kernels: ep is cg mg ft lu bt sp; without names, all. Of sp only the "
+        "suite's figures are shown.\n"
+        "\n"
+        "Options:\n",
+        stdout);
     cli_print_options(options, stdout);
-    puts("\nThe exit status is 1 when the suite, or one of our kernels, does not verify.\n"
-         "Examples:\n"
-         "  fishplate-lab kernels --npb ~/NPB3.4.2/NPB3.4-MPI --class A is cg");
+    cli_print_page("\n"
+                   "The exit status is 1 when the suite, or one of our kernels, does not verify. Examples:\n"
+                   "  fishplate-lab kernels --npb ~/NPB3.4.2/NPB3.4-MPI --class A is cg\n",
+                   stdout);
 }
 
 static bool npb_parse(struct npb *n, int argc, char **argv)

@@ -12,13 +12,14 @@
 #include "cli/options.h"
 
 static const char *const usage_text =
-    "Usage: fishplate-lab logp [options]\n\n"
-    "Measures the parameters of two network models directly with verbs, without MPI: LogP (overhead "
-    "o,\n"
-    "gap g, latency L, by kind of message and size) and LoP, in which overhead and round trip depend on how\n"
-    "many messages are in flight (o_s(p), o_r(p), RTT(p), L(p); requests posted one by one and as a list).\n"
-    "Fits the curves of Hoefler's thesis by least squares, and predicts every barrier algorithm with both\n"
-    "models, beside measured barriers and, for 128 to 4096 nodes, simulated ones.\n\n"
+    "Usage: fishplate-lab logp [options]\n"
+    "\n"
+    "Measures the parameters of two network models directly with verbs, without MPI: LogP (overhead o, gap "
+    "g, latency L, by kind of message and size) and LoP, in which overhead and round trip depend on how many "
+    "messages are in flight (o_s(p), o_r(p), RTT(p), L(p); requests posted one by one and as a list). Fits "
+    "the curves of Hoefler's thesis by least squares, and predicts every barrier algorithm with both models, "
+    "beside measured barriers and, for 128 to 4096 nodes, simulated ones.\n"
+    "\n"
     "Options:\n";
 
 static const char *const examples_text = "\n"
@@ -147,7 +148,7 @@ int bench_logp_main(const struct bench_host *host, int argc, char **argv)
     const int next = cli_parse(&c, argc, argv, s);
     int status = 2;
     if (next == CLI_HELP) {
-        fputs(usage_text, stdout);
+        cli_print_page(usage_text, stdout);
         cli_print_options(options, stdout);
         fputs(examples_text, stdout);
         status = 0;

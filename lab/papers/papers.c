@@ -38,21 +38,25 @@ static const struct cli_option options[] = {
 
 static void print_usage(void)
 {
-    printf("Usage: fishplate-lab papers [options]\n\n"
-           "Repeats the measurements of the five papers that Fishplate is based on, as far as this machine "
-           "allows, and shows each\nfigure and table beside the paper's. It starts its own jobs: on "
-           "one node, over virtual nodes "
-           "(mpiexec -vnodes), and\n"
-           "in the simulator.\n\n"
-           "Options:\n");
+    cli_print_page(
+        "Usage: fishplate-lab papers [options]\n"
+        "\n"
+        "Repeats the measurements of the five papers that Fishplate is based on, as far as this machine "
+        "allows, and shows each figure and table beside the paper's. It starts its own jobs: on one node, "
+        "over virtual nodes (mpiexec -vnodes), and in the simulator.\n"
+        "\n"
+        "Options:\n",
+        stdout);
     cli_print_options(options, stdout);
-    printf("\n"
-           "Results are kept in FILE.runs until the report is written: after an interruption the same "
-           "command continues where\nthe run stopped. The exit status is 1 when a command failed; its output "
-           "is kept.\n\n"
-           "Examples:\n"
-           "  fishplate-lab papers --quick --html report.html --json report.json\n"
-           "  fishplate-lab papers --quick --only takagi,liu-6 --json new.json --against report.json\n");
+    cli_print_page(
+        "\n"
+        "Results are kept in FILE.runs until the report is written: after an interruption the same command "
+        "continues where the run stopped. The exit status is 1 when a command failed; its output is kept.\n"
+        "\n"
+        "Examples:\n"
+        "  fishplate-lab papers --quick --html report.html --json report.json\n"
+        "  fishplate-lab papers --quick --only takagi,liu-6 --json new.json --against report.json\n",
+        stdout);
 }
 
 static int papers_parse(struct papers_run *run, int argc, char **argv)

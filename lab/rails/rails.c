@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rails.h"
+#include "cli/options.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,22 +19,27 @@ static const struct ib_command command = {
 
 static void print_usage(void)
 {
-    printf("Usage: fishplate-lab rails [options] [topics]\n\n"
-           "Measures what several adapters (rails) gain, and prints it beside the figures of Liu 2004, "
-           "chapter 8. It starts\n"
-           "its own jobs on virtual nodes whose software adapters have the paper's rates (mpiexec -vnodes 2 "
-           "-hcas 2x1GB/s):\n"
-           "the links are the bottleneck, so that ratios mean something on any machine. Without names, all "
-           "topics run:\n\n");
+    cli_print_page(
+        "Usage: fishplate-lab rails [options] [topics]\n"
+        "\n"
+        "Measures what several adapters (rails) gain, and prints it beside the figures of Liu 2004, "
+        "chapter 8. It starts its own jobs on virtual nodes whose software adapters have the paper's "
+        "rates (mpiexec -vnodes 2 -hcas 2x1GB/s):\n"
+        "the links are the bottleneck, so that ratios mean something on any machine. Without names, all "
+        "topics run:\n"
+        "\n",
+        stdout);
     for (int i = 0; i < NTOPICS; i++)
-        printf("  %-9s %s\n", topics[i]->name, topics[i]->doc);
+        cli_print_text(topics[i]->doc, printf("  %-8s", topics[i]->name), 12, stdout);
     ib_print_options(&command);
-    printf("\n"
-           "Examples:\n"
-           "  fishplate-lab rails pairs unequal\n"
-           "  fishplate-lab rails --svg . shared loss\n"
-           "  fishplate-lab sim rails                   the same policies on a simulated machine of 128 "
-           "nodes\n");
+    cli_print_page(
+        "\n"
+        "Examples:\n"
+        "  fishplate-lab rails pairs unequal\n"
+        "  fishplate-lab rails --svg . shared loss\n"
+        "  fishplate-lab sim rails                   the same policies on a simulated machine of 128 "
+        "nodes\n",
+        stdout);
 }
 
 /* Whether this library divides messages among rails. */

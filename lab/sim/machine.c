@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/options.h"
+
 const struct machine machine_simple = {.copy_rate = 1,
                                        .reduce_rate = 1,
                                        .link_rate = 1,
@@ -192,6 +194,7 @@ void machine_print(const struct machine *m, FILE *out)
     for (int i = 0; i < NUMBERS; i++) {
         double number;
         memcpy(&number, (const char *)m + numbers[i].at, sizeof(number));
-        fprintf(out, "  %-13s %10g %-5s %s\n", numbers[i].name, number, numbers[i].unit, numbers[i].doc);
+        cli_print_text(numbers[i].doc,
+                       fprintf(out, "  %-13s %10g %-4s", numbers[i].name, number, numbers[i].unit), 33, out);
     }
 }

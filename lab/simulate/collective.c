@@ -19,6 +19,7 @@
 #include "simulate.h"
 #include "cli/number.h"
 #include "cli/progress.h"
+#include "cli/options.h"
 
 enum { RESULTS_MAX = 64 };
 
@@ -49,53 +50,50 @@ static const char *const usage_text =
     "       fishplate-lab sim rails [options]     several adapters per node; see fishplate-lab sim rails "
     "--help\n"
     "       fishplate-lab sim multicast [options] broadcast by hardware multicast; see fishplate-lab sim "
-    "multicast "
-    "--help\n"
+    "multicast --help\n"
     "       fishplate-lab sim flow [options]      small messages under each flow control scheme\n"
-    "       fishplate-lab sim memory [options]    memory of a process in a job of any size\n\n"
+    "       fishplate-lab sim memory [options]    memory of a process in a job of any size\n"
+    "\n"
     "Runs a collective operation with the library's own algorithms on a simulated machine: nodes, adapters, "
-    "and a fat\n"
-    "tree of switches with finite buffers, packet by packet. The same input gives the same result on every "
-    "machine.\n\n"
+    "and a fat tree of switches with finite buffers, packet by packet. The same input gives the same result "
+    "on every machine.\n"
+    "\n"
     "Operations: barrier bcast gather scatter allgather alltoall reduce allreduce reduce_scatter scan "
-    "exscan\n\n"
+    "exscan\n"
+    "\n"
     "Options:\n"
     "  --nodes 16,1024      numbers of nodes (default 16,128,1024)\n"
     "  --sizes 8,64k        bytes of the vector, or of one rank's block (default 8,64k,1M)\n"
     "  --per-node 1         ranks per node; they communicate through shared memory\n"
     "  --algorithm NAME     only this algorithm; NAME:n=3 sets a parameter (fishplate info --coll lists "
-    "them)\n"
-    "                       barrier: switch is the one that switches count, for one rank a node\n"
+    "them) barrier: switch is the one that switches count, for one rank a node\n"
     "  --segment 128k       bytes of one segment in pipelined algorithms\n"
     "  --root 0             rank of the root\n"
     "  --machine FILE       parameters of your machine, one per line: link_rate 25; or what fishplate bench "
-    "logp\n"
-    "                       --json has written; or a name: ib100 (below), liu2004 (InfiniHost of 2004)\n"
+    "logp --json has written; or a name: ib100 (below), liu2004 (InfiniHost of 2004)\n"
     "  --set NAME=VALUE     set one of these parameters\n"
     "  --topology FILE      switches and cables of your network, one per line, instead of a fat tree:\n"
     "                         switch leaf[0-1] spine[0-8]      names, with ranges\n"
     "                         node 0-35 leaf[0-1]              18 nodes on each leaf\n"
     "                         link leaf[0-1] spine[0-8] 2 25   two cables of 25 GB/s between each of them\n"
     "  --rails stripe       how messages use several rails (--set rails=2): stripe divides each large "
-    "message, "
-    "stages uses\n"
-    "                       one rail for each stage of the algorithm, ranks one rail for each rank of a "
-    "node, "
-    "best whichever\n"
-    "                       is fastest for an algorithm and a size\n"
+    "message, stages uses one rail for each stage of the algorithm, ranks one rail for each rank of a node, "
+    "best whichever is fastest for an algorithm and a size\n"
     "  --most-steps 40M     skip algorithms with more steps than this, summed over all ranks\n"
     "  --json\n"
-    "  --help\n\n"
+    "  --help\n"
+    "\n"
     "The default machine, a cluster with 100 Gb/s InfiniBand in round numbers:\n";
 
 static void print_usage(void)
 {
-    fputs(usage_text, stdout);
+    cli_print_page(usage_text, stdout);
     machine_print(&machine_preset, stdout);
-    puts("\nExamples:\n"
-         "  fishplate-lab sim allreduce --nodes 10000 --sizes 8\n"
-         "  fishplate-lab sim barrier --nodes 64,4096 --algorithm nway:n=3\n"
-         "  fishplate-lab sim alltoall --nodes 256 --set link_rate=25 --set buffers=4");
+    cli_print_page("\nExamples:\n"
+                   "  fishplate-lab sim allreduce --nodes 10000 --sizes 8\n"
+                   "  fishplate-lab sim barrier --nodes 64,4096 --algorithm nway:n=3\n"
+                   "  fishplate-lab sim alltoall --nodes 256 --set link_rate=25 --set buffers=4\n",
+                   stdout);
 }
 
 static bool parse_int(const char *text, int *out)

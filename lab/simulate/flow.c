@@ -10,6 +10,7 @@
 #include "tools/fishplate/command.h"
 #include "cli/json.h"
 #include "simulate.h"
+#include "cli/options.h"
 
 struct flow_options {
     size_t windows[SIM_LIST_MAX], buffers[SIM_LIST_MAX];
@@ -23,17 +24,18 @@ static const char *const scheme_names[] = {
     [CREDIT_HW] = "hw", [CREDIT_STATIC] = "static", [CREDIT_DYNAMIC] = "dynamic"};
 
 static const char usage[] =
-    "Usage: fishplate-lab sim flow [options]\n\n"
+    "Usage: fishplate-lab sim flow [options]\n"
+    "\n"
     "Small messages one way, in windows; an answer to each window comes back [Liu04 figures 5.2, 5.3]. Each "
-    "flow control\n"
-    "scheme (FISHPLATE_LAB=IB_FLOW) with each number of receive buffers (FISHPLATE_IB_BUFFERS), with the "
-    "library's own\n"
-    "arithmetic of credits on a simulated machine.\n\n"
+    "flow control scheme (FISHPLATE_LAB=IB_FLOW) with each number of receive buffers (FISHPLATE_IB_BUFFERS), "
+    "with the library's own arithmetic of credits on a simulated machine.\n"
+    "\n"
     "  MB/s             of the messages\n"
     "  credit messages  sent because enough credits were owed and no frame went the other way\n"
     "  waits            times the sender had no credit\n"
     "  refused          frames that found no buffer (receiver not ready); they are repeated 10 us later\n"
-    "  buffers          most that were posted: the dynamic scheme posts more when the sender waits\n\n"
+    "  buffers          most that were posted: the dynamic scheme posts more when the sender waits\n"
+    "\n"
     "Options:\n"
     "  --windows 1,100   messages of a window (default 1,10,50,100)\n"
     "  --buffers 10,100  receive buffers at the start (default 1,10,100)\n"
@@ -122,7 +124,7 @@ int command_sim_flow(int argc, char **argv)
     if (status)
         return status;
     if (o.help) {
-        fputs(usage, stdout);
+        cli_print_page(usage, stdout);
         return 0;
     }
     for (int i = 0; i < o.nwindows || i < o.nbuffers; i++)

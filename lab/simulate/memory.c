@@ -14,6 +14,7 @@
 #include "tools/fishplate/command.h"
 #include "cli/json.h"
 #include "simulate.h"
+#include "cli/options.h"
 
 struct memory_options {
     size_t ranks[SIM_LIST_MAX], partners;
@@ -22,24 +23,23 @@ struct memory_options {
 };
 
 static const char usage[] =
-    "Usage: fishplate-lab sim memory [options]\n\n"
+    "Usage: fishplate-lab sim memory [options]\n"
+    "\n"
     "How much memory a process needs for messages in a job of any size, for each way of connecting and "
-    "receiving:\n\n"
+    "receiving:\n"
+    "\n"
     "  static         connected to all others at the start, with buffers for each\n"
     "  on demand      connected to those it exchanges messages with\n"
     "  and rings      on demand, and RDMA rings for some peers (FISHPLATE_IB_POLLSET)\n"
     "  rings for all  on demand, and a ring for each\n"
-    "  shared queues  on demand, with two receive queues that all connections share\n\n"
+    "  shared queues  on demand, with two receive queues that all connections share\n"
+    "\n"
     "Computed with the library's own arithmetic and settings: FISHPLATE_IB_BUFFERS=2 fishplate-lab sim "
-    "memory "
-    "shows what\n"
-    "fewer buffers save. `frames` is what the library registers when connections open (its counter "
-    "ib_buffer_bytes);\n"
-    "buffers that busy senders request later are added. `queues` is an estimate of what an adapter's "
-    "driver allocates\n"
-    "for queue pairs. Each number is given for a process that exchanges messages with all others, and with "
-    "the number of peers in "
-    "--partners.\n\n"
+    "memory shows what fewer buffers save. `frames` is what the library registers when connections open (its "
+    "counter ib_buffer_bytes); buffers that busy senders request later are added. `queues` is an estimate of "
+    "what an adapter's driver allocates for queue pairs. Each number is given for a process that exchanges "
+    "messages with all others, and with the number of peers in --partners.\n"
+    "\n"
     "Options:\n"
     "  --ranks 1k,100k   ranks of the job (default 64,1000,10000,100000)\n"
     "  --partners 17     peers that a process exchanges messages with (default: log2 of the ranks, rounded "
@@ -147,7 +147,7 @@ int command_sim_memory(int argc, char **argv)
     if (status)
         return status;
     if (o.help) {
-        fputs(usage, stdout);
+        cli_print_page(usage, stdout);
         return 0;
     }
     for (int i = 0; i < o.nranks; i++)

@@ -3,6 +3,7 @@
  * 7.5].
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "multicast.h"
 #include "simulate.h"
 #include "cli/number.h"
+#include "cli/options.h"
 
 struct options {
     size_t nodes, packets, window, aggregate, timeout_us;
@@ -38,15 +40,16 @@ struct study {
 };
 
 static const char *const usage_text =
-    "Usage: fishplate-lab sim multicast [options]\n\n"
+    "Usage: fishplate-lab sim multicast [options]\n"
+    "\n"
     "Broadcasts by the multicast of simulated switches, made reliable by the library's own protocol: a "
-    "window of packets,\n"
-    "acknowledgements collected by the root and by co-roots, packets that are sent again. Two tables:\n"
+    "window of packets, acknowledgements collected by the root and by co-roots, packets that are sent again. "
+    "Two tables:\n"
     "  latency     one broadcast of a packet beside a binomial tree of messages, by size [Liu04 figure 7.9]\n"
-    "  throughput  many broadcasts behind each other, by the number of collectors: the root and its "
-    "co-roots\n"
-    "              [Liu04 figure 7.10]\n"
-    "Both have closed forms beside them [Liu04 7.5], and the throughput of the paper's own design.\n\n"
+    "  throughput  many broadcasts behind each other, by the number of collectors: the root and its co-roots "
+    "[Liu04 figure 7.10]\n"
+    "Both have closed forms beside them [Liu04 7.5], and the throughput of the paper's own design.\n"
+    "\n"
     "Options:\n"
     "  --nodes 1024\n"
     "  --sizes 8,64,...     bytes of a broadcast, at most one packet (default 8 to 1k)\n"
@@ -59,11 +62,11 @@ static const char *const usage_text =
     "  --set NAME=VALUE     one parameter of the machine; loss=0.001 loses a thousandth of the packets on "
     "every link\n"
     "  --measured           a machine with the times of two virtual nodes here and of the library's own "
-    "handling of\n"
-    "                       acknowledgements, which are measured first\n"
+    "handling of acknowledgements, which are measured first\n"
     "  --svg FOLDER         write FOLDER/figure-7.9.svg and FOLDER/figure-7.10.svg\n"
     "  --json\n"
-    "  --help\n\n"
+    "  --help\n"
+    "\n"
     "Examples:\n"
     "  fishplate-lab sim multicast --svg .\n"
     "  fishplate-lab sim multicast --machine ib100 --nodes 4096 --aggregate 8 --set loss=0.0001\n";
@@ -248,17 +251,18 @@ static void multicast_print_statements(const struct options *o, const struct stu
     const double nodes = (double)o->nodes, share = o->machine.ack_ns / o->machine.send_ns;
     printf("\nMulticast is up to %.2f times as fast as messages", s->most);
     if (o->nodes == 1024)
-        printf(" ([Liu04 7.5.1]: 3.86 times).\nNo evidence on the machine liu2004: multicast_ns and "
-               "multicast_byte_ns are fitted to 20.0 us for small broadcasts\nand 40.0 us for 1836 bytes "
-               "[Liu04 11.1.3], and ack_ns to the best number of co-roots");
+        cli_print_page(
+            " ([Liu04 7.5.1]: 3.86 times).\n"
+            "No evidence on the machine liu2004: multicast_ns and multicast_byte_ns are fitted to 20.0 us "
+            "for small broadcasts and 40.0 us for 1836 bytes [Liu04 11.1.3], and ack_ns to the best "
+            "number of co-roots",
+            stdout);
     printf(".\n%zu collectors are best in the simulation%s; sqrt(N) = %.0f makes the root's work least.\n",
            s->best, s->inside ? "" : " (the first or the last of the list)", sqrt(nodes));
-    printf(
-        "%zu are best in the model of the paper's design, whose root sends to the co-roots in a tree: log2 k "
-        "sends and N / k\nacknowledgements. An acknowledgement costs %.3g of a send here; k is the best "
-        "power "
-        "of two from k / N to 2 k / N,\nso 128 of 1024 from 1/8 to 1/4.\n",
-        s->best_paper, share);
+    printf("%zu are best in the model of the paper's design, whose root sends to the co-roots in a tree: "
+           "log2 k sends and N / k acknowledgements. An acknowledgement costs %.3g of a send here; k is the "
+           "best power of two from k / N to 2 k / N, so 128 of 1024 from 1/8 to 1/4.\n",
+           s->best_paper, share);
 }
 
 static bool multicast_draw(const char *folder, const struct chart *c)
@@ -267,7 +271,7 @@ static bool multicast_draw(const char *folder, const struct chart *c)
     snprintf(path, sizeof(path), "%.4000s/figure-%.16s.svg", folder, c->id);
     FILE *out = fopen(path, "we");
     if (!out) {
-        fprintf(stderr, "fishplate-lab sim multicast: cannot write %s.\n", path);
+        fprintf(stderr, "fishplate-lab sim multicast: cannot write %s: %s.\n", path, strerror(errno));
         return false;
     }
     chart_svg(c, out);
@@ -297,10 +301,8 @@ static void multicast_write_json(const struct options *o, const struct study *s)
 static void multicast_print_text(const struct options *o, struct study *s)
 {
     printf("fishplate-lab sim multicast: %zu nodes, window of %zu packets, %zu packets for each "
-           "acknowledgement, "
-           "loss %g (simulated);\nan acknowledgement takes %g ns of a processor, a multicast packet %g ns "
-           "more than a "
-           "message\n",
+           "acknowledgement, loss %g (simulated); an acknowledgement takes %g ns of a processor, a multicast "
+           "packet %g ns more than a message\n",
            o->nodes, o->window, o->aggregate, o->machine.loss, o->machine.ack_ns, o->machine.multicast_ns);
     chart_table(&s->latency, stdout);
     s->throughput.lines++;
@@ -333,7 +335,7 @@ int command_sim_multicast(int argc, char **argv)
     if (status)
         return status;
     if (o.help) {
-        fputs(usage_text, stdout);
+        cli_print_page(usage_text, stdout);
         return 0;
     }
     if (o.measured && !sim_multicast_measure(&o.machine))

@@ -16,7 +16,7 @@
 
 int sim_report_misuse(const char *command, const char *what, const char *about)
 {
-    fprintf(stderr, "fishplate %s: '%s' %s; see --help.\n", command, about, what);
+    fprintf(stderr, "fishplate-lab %s: '%s' %s; see --help.\n", command, about, what);
     return 2;
 }
 

@@ -12,6 +12,7 @@
 #include "bench/bench.h"
 #include "tools/fishplate/command.h"
 #include "cli/number.h"
+#include "cli/options.h"
 
 struct rails_options {
     struct study study;
@@ -23,21 +24,21 @@ struct rails_options {
 };
 
 static const char *const usage_text =
-    "Usage: fishplate-lab sim rails [options]\n\n"
+    "Usage: fishplate-lab sim rails [options]\n"
+    "\n"
     "Nodes with several adapters (rails): which rail does a message take, and what does it cost? Runs the "
-    "library's own policies\n"
-    "on a simulated machine and makes the figures of two papers, with the papers' statements checked one by "
-    "one:\n\n"
+    "library's own policies on a simulated machine and makes the figures of two papers, with the papers' "
+    "statements checked one by one:\n"
+    "\n"
     "  3 to 16       Coll et al. 2001: 128 nodes of 4 processes, fat trees, adapters whose bus moves data "
-    "one way at a time;\n"
-    "                messages of random sizes to random processes. Policies: basic (round robin), local "
-    "(rails that are\n"
-    "                free here), dynamic (rails reserved at both ends), hybrid (dynamic for long messages)\n"
+    "one way at a time; messages of random sizes to random processes. Policies: basic (round robin), local "
+    "(rails that are free here), dynamic (rails reserved at both ends), hybrid (dynamic for long messages)\n"
     "  8.16 to 8.19  Liu 2004: two nodes, rails of 1 GB/s and 250 MB/s: even, weighted and adaptive stripes; "
-    "recovery\n\n"
+    "recovery\n"
+    "\n"
     "Loads are fractions of what a node's links carry in one direction; the buses allow half. The same seed "
-    "gives the same\n"
-    "result on every machine.\n\n"
+    "gives the same result on every machine.\n"
+    "\n"
     "Options:\n"
     "  --figures 8,10,8.19  only these, and no statements (default: all; takes minutes)\n"
     "  --quick              32 nodes where the paper has 128, shorter runs: about a minute\n"
@@ -49,12 +50,11 @@ static const char *const usage_text =
     "  --control 300        time in cycles that an adapter takes for a control frame of a reservation\n"
     "  --nodes 128          number of nodes in figures for which the paper has 128\n"
     "  --set NAME=VALUE     a parameter of the machine (fishplate-lab sim --help lists them; a nanosecond is "
-    "a "
-    "cycle)\n"
+    "a cycle)\n"
     "  --run dynamic        one run: basic, local, dynamic or hybrid; with --rails 4 --load 0.3 --bytes 32k "
-    "--ratio 1\n"
-    "                       (0: one rail for a message, 1: all that are free) --short 4k (hybrid)\n"
-    "  --help\n\n"
+    "--ratio 1 (0: one rail for a message, 1: all that are free) --short 4k (hybrid)\n"
+    "  --help\n"
+    "\n"
     "Examples:\n"
     "  fishplate-lab sim rails --quick\n"
     "  fishplate-lab sim rails --figures 10 --svg .\n"
@@ -206,8 +206,8 @@ static int rails_print_single_run(struct rails_options *o)
     struct json j = {.out = stdout};
     if (!o->json) {
         printf("offered %.4f, accepted %.4f, latency %.0f cycles (%.0f of them before the first byte left), "
-               "%.2f stripes a "
-               "message, %llu messages,\n%llu control frames, %llu rounds of requests refused (simulated)\n",
+               "%.2f stripes a message, %llu messages, %llu control frames, %llu rounds of requests refused "
+               "(simulated)\n",
                r.offered, r.accepted, r.latency_us * 1000, r.waited_us * 1000, r.stripes,
                (unsigned long long)r.messages, (unsigned long long)r.frames, (unsigned long long)r.refused);
         return 0;
@@ -280,7 +280,7 @@ int command_sim_rails(int argc, char **argv)
     if (status)
         return status;
     if (o.help) {
-        fputs(usage_text, stdout);
+        cli_print_page(usage_text, stdout);
         return 0;
     }
     status = o.one ? rails_print_single_run(&o) : rails_run(&o);

@@ -17,19 +17,21 @@
 #include "tools/fishplate/prof.h"
 #include "simulate.h"
 #include "cli/number.h"
+#include "cli/options.h"
 
 static const char *const usage_text =
-    "Usage: fishplate-lab sim replay RECORD [options]\n\n"
+    "Usage: fishplate-lab sim replay RECORD [options]\n"
+    "\n"
     "Takes a job that was recorded with its calls and prints how long it would take on another machine:\n"
     "  fishplate prof --record job.prof --timeline job.json mpiexec -n 8 -vnodes 8 ./program\n"
-    "  fishplate-lab sim replay job.prof --from here --machine ib100 --set rails=2\n\n"
+    "  fishplate-lab sim replay job.prof --from here --machine ib100 --set rails=2\n"
+    "\n"
     "Options:\n"
     "  --machine ib100      the machine to replay on: a preset or a file, see fishplate-lab sim --help\n"
     "  --set NAME=VALUE     one of its parameters\n"
     "  --per-node 1         ranks per node\n"
     "  --from MACHINE       also replay on the machine it was recorded on and print the error; here: "
-    "parameters are measured now\n"
-    "                       on two virtual nodes of this machine\n"
+    "parameters are measured now on two virtual nodes of this machine\n"
     "  --compute 1          multiply the time between calls: 0.5 is a processor twice as fast\n"
     "  --json\n"
     "  --help\n";
@@ -464,7 +466,7 @@ int command_sim_replay(int argc, char **argv)
     if (status)
         return status;
     if (o.help) {
-        fputs(usage_text, stdout);
+        cli_print_page(usage_text, stdout);
         return 0;
     }
     if (!prof_read_file(o.record, &jobs) || !jobs)

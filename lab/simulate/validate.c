@@ -17,19 +17,20 @@
 #include "cli/json.h"
 #include "cli/json_read.h"
 #include "simulate.h"
+#include "cli/options.h"
 
-static const char *const usage_text = "Usage: fishplate-lab sim validate [--measured] [--json]\n\n"
-                                      "Lays the simulator beside closed forms (one message, saturation of a "
-                                      "link, the M/D/1 queue) and beside itself (ranks on\n"
-                                      "other nodes, another time step), and prints how far they differ. "
-                                      "Exits with 1 when a difference is above its bound.\n\n"
-                                      "  --measured   also beside collectives that are measured now on 2, 4 "
-                                      "and 8 virtual nodes of this machine. The parameters come\n"
-                                      "               from a ping-pong and a stream between two of them; all "
-                                      "nodes share the cores of this machine. The error is\n"
-                                      "               printed and has no bound: other programs that run "
-                                      "meanwhile are not simulated. About 30 s\n"
-                                      "  --json\n";
+static const char *const usage_text =
+    "Usage: fishplate-lab sim validate [--measured] [--json]\n"
+    "\n"
+    "Lays the simulator beside closed forms (one message, saturation of a link, the M/D/1 queue) and beside "
+    "itself (ranks on other nodes, another time step), and prints how far they differ. Exits with 1 when a "
+    "difference is above its bound.\n"
+    "\n"
+    "  --measured   also beside collectives that are measured now on 2, 4 and 8 virtual nodes of this "
+    "machine. The parameters come from a ping-pong and a stream between two of them; all nodes share the "
+    "cores of this machine. The error is printed and has no bound: other programs that run meanwhile are not "
+    "simulated. About 30 s\n"
+    "  --json\n";
 
 enum {
     FITS = 3, /* runs; the best counts, since the first run has cold caches and a slow clock */
@@ -230,13 +231,14 @@ static void validate_print_text(const struct validate_row *rows, int count, cons
                validate_row_is_within_bound(&rows[i]) ? "" : "TOO FAR");
     if (s->count == 0)
         return;
-    printf(
-        "\nMeasured now on virtual nodes, %g cores; simulated with %.0f ns to send, %.3g GB/s, fitted "
-        "with two nodes;\n%.0f ns from one rank to another on a core, fitted to the smallest barrier of more "
-        "ranks than cores:\n\n"
-        "%6s  %-44s %14s %14s %9s\n",
-        s->machine.cores, s->machine.send_ns, s->machine.link_rate, s->machine.turn_ns, "nodes", "what",
-        "measured us", "simulated us", "error");
+    printf("\n"
+           "Measured now on virtual nodes, %g cores; simulated with %.0f ns to send, %.3g GB/s, fitted with "
+           "two nodes; %.0f ns from one rank to another on a core, fitted to the smallest barrier of more "
+           "ranks than cores:\n"
+           "\n"
+           "%6s  %-44s %14s %14s %9s\n",
+           s->machine.cores, s->machine.send_ns, s->machine.link_rate, s->machine.turn_ns, "nodes", "what",
+           "measured us", "simulated us", "error");
     for (int i = 0; i < s->count; i++)
         printf("%6d  %-44s %14.2f %14.2f %+8.0f %%\n", s->rows[i].nodes, s->rows[i].what, s->rows[i].measured,
                s->rows[i].simulated, 100 * (s->rows[i].simulated / s->rows[i].measured - 1));
@@ -286,7 +288,7 @@ int command_sim_validate(int argc, char **argv)
         } else if (strcmp(argv[i], "--measured") == 0) {
             runs = true;
         } else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            fputs(usage_text, stdout);
+            cli_print_page(usage_text, stdout);
             return 0;
         } else {
             fprintf(stderr, "fishplate-lab sim validate: '%s' is not an option; see --help.\n", argv[i]);

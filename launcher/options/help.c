@@ -90,7 +90,7 @@ static void print_option(const struct optdef *d)
     }
     if (d->metavar)
         snprintf(left + used, sizeof(left) - used, d->arg == ARG_MAYBE ? "[=%s]" : " %s", d->metavar);
-    cli_print_text(d->help, printf("  %s", left), 36, stdout);
+    cli_print_text(d->help, printf("  %s", left), 24, stdout);
 }
 
 void options_print_table(void)
@@ -105,31 +105,32 @@ void options_print_table(void)
 
 void options_help(void)
 {
-    puts("mpiexec starts an MPI program as several processes, its ranks.\n"
-         "\n"
-         "  mpiexec -n 4 ./program arguments          four ranks on this machine\n"
-         "  mpiexec -n 8 -hosts n1,n2 ./program       on two hosts, reached through ssh\n"
-         "  mpiexec -n 1 ./master : -n 7 ./worker     two programs in one job\n"
-         "  mpiexec -n 8 -vnodes 4 ./program          this machine as four virtual nodes\n"
-         "  mpiexec -n 2 -vnodes 2 -hcas 1GB/s,250MB/s ./program\n"
-         "                                            each with two adapters (rails) of these rates\n"
-         "  mpiexec -l -n 4 ./program                 each line of output begins with its rank\n"
-         "\n"
-         "Without -n there is one rank per slot of the hosts, or per core of this machine.\n"
-         "\n"
-         "Options (one dash or two):");
+    cli_print_page(
+        "mpiexec starts an MPI program as several processes, its ranks.\n"
+        "\n"
+        "  mpiexec -n 4 ./program arguments          four ranks on this machine\n"
+        "  mpiexec -n 8 -hosts n1,n2 ./program       on two hosts, reached through ssh\n"
+        "  mpiexec -n 1 ./master : -n 7 ./worker     two programs in one job\n"
+        "  mpiexec -n 8 -vnodes 4 ./program          this machine as four virtual nodes\n"
+        "  mpiexec -n 2 -vnodes 2 -hcas 1GB/s,250MB/s ./program\n"
+        "                                            each with two adapters (rails) of these rates\n"
+        "  mpiexec -l -n 4 ./program                 each line of output begins with its rank\n"
+        "\n"
+        "Without -n there is one rank per slot of the hosts, or per core of this machine.\n"
+        "\n"
+        "Options (one dash or two):\n",
+        stdout);
     for (unsigned i = 0; i < noptdefs; i++)
         if (optdefs[i].help)
             print_option(&optdefs[i]);
-    puts("\n"
-         "The exit status is that of the first rank that failed, 128 plus the signal when it was killed by "
-         "one,\n"
-         "and 124 after -timeout. A rank that fails before MPI_Finalize ends the job. Signals to mpiexec go "
-         "to all\n"
-         "ranks; INT, TERM and HUP also end the job: the signal itself first, then TERM, then KILL. QUIT "
-         "(Ctrl-\\) prints\n"
-         "what the ranks wait for, and the job goes on.\n"
-         "\n"
-         "Each rank finds its number and the number of ranks in its environment: FISHPLATE_WORLD_RANK "
-         "and\nFISHPLATE_WORLD_SIZE in the job, FISHPLATE_LOCAL_RANK and FISHPLATE_LOCAL_SIZE on its node.");
+    cli_print_page(
+        "\n"
+        "The exit status is that of the first rank that failed, 128 plus the signal when it was killed by "
+        "one, and 124 after -timeout. A rank that fails before MPI_Finalize ends the job. Signals to "
+        "mpiexec go to all ranks; INT, TERM and HUP also end the job: the signal itself first, then TERM, "
+        "then KILL. QUIT (Ctrl-\\) prints what the ranks wait for, and the job goes on.\n"
+        "\n"
+        "Each rank finds its number and the number of ranks in its environment: FISHPLATE_WORLD_RANK and "
+        "FISHPLATE_WORLD_SIZE in the job, FISHPLATE_LOCAL_RANK and FISHPLATE_LOCAL_SIZE on its node.\n",
+        stdout);
 }

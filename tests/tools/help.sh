@@ -29,3 +29,31 @@ if "$BIN/fishplate" bench nonsense >/dev/null 2>"$scratch/err"; then
     fail "an unknown test was accepted"
 fi
 expect_line "$scratch/err" "'nonsense' is neither"
+
+# Help texts of every program and command fit a terminal of 80 columns and show a command to type.
+help_of() {
+    tool=$1
+    shift
+    "$BIN/$tool" "$@" >"$scratch/help" 2>&1 || fail "$tool $*: it failed"
+    wide=$(awk 'length > 80' "$scratch/help" | head -n 1)
+    [ ! "$wide" ] || fail "$tool $*: a line has more than 80 characters: $wide"
+    grep -Eq '^ +(.*[=;] *)?(mpiexec|mpicc|mpicxx|mpifort|fishplate|fishplate-lab|softib) ' "$scratch/help" ||
+        fail "$tool $*: there is no example"
+}
+help_of fishplate --help
+for command in info bench prof ps why check tune; do
+    help_of fishplate $command --help
+done
+help_of fishplate bench io --help
+help_of fishplate bench rma --help
+help_of mpiexec --help
+help_of mpicc --help
+help_of mpicxx --help
+[ ! -x "$BIN/mpifort" ] || help_of mpifort --help
+[ ! -x "$BIN/softib" ] || help_of softib --help
+if [ -x "$BIN/fishplate-lab" ]; then
+    help_of fishplate-lab --help
+    for command in papers sim ib rails bcast barrier logp kernels; do
+        help_of fishplate-lab $command --help
+    done
+fi

@@ -58,6 +58,5 @@ const struct bench_host bench_library = {
     .kinds = "  bench io             files: MPI_File_write and MPI_File_read against pwrite and pread\n"
              "  bench rma            one-sided operations\n"
              "  fishplate-lab ...    kernels of programs, InfiniBand designs, rails, multicast, barriers, "
-             "LogP, papers;\n"
-             "                       fishplate lab help lists them\n",
+             "LogP, papers; fishplate lab help lists them\n",
 };

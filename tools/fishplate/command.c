@@ -30,9 +30,9 @@ int command_usage(int result, const char *before, const struct cli_option *optio
 {
     if (result != CLI_HELP)
         return 2;
-    fputs(before, stdout);
+    cli_print_page(before, stdout);
     cli_print_options(options, stdout);
-    fputs(after, stdout);
+    cli_print_page(after, stdout);
     return 0;
 }
 
@@ -66,5 +66,5 @@ void command_list(const struct command *commands)
 {
     for (const struct command *c = commands; c->name; c++)
         if (c->summary)
-            printf("  %-9s %s\n", c->name, c->summary);
+            cli_print_text(c->summary, printf("  %-7s", c->name), 12, stdout);
 }

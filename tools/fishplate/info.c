@@ -45,16 +45,27 @@ static const struct cli_option options[] = {
 
 static void info_print_usage(void)
 {
-    printf("Usage: fishplate info [sections] [--json]\n"
-           "       fishplate info --api [--missing] [--json] FILE...\n\nSections (without any: those marked "
-           "*):\n");
+    cli_print_page(
+        "Usage: fishplate info [sections] [--json]\n"
+        "       fishplate info --api [--missing] [--json] FILE...\n\nSections (without any: those marked "
+        "*):\n",
+        stdout);
     for (int i = 0; i < NSECTIONS; i++)
-        printf(" %c %-13s %s\n", sections[i].by_default ? '*' : ' ', sections[i].option, sections[i].doc);
+        cli_print_text(sections[i].doc,
+                       printf(" %c %-13s", sections[i].by_default ? '*' : ' ', sections[i].option), 18,
+                       stdout);
     puts("\nOptions:");
     cli_print_options(options, stdout);
-    printf("\nFILE, with --api, is a program, library or object; the exit status is 1 if it needs functions "
-           "that are not there.\n"
-           "A tunable is set in the environment: FISHPLATE_LOG=info mpiexec -n 2 ./program\n");
+    cli_print_page(
+        "\n"
+        "FILE, with --api, is a program, library or object; the exit status is 1 if it needs functions that "
+        "are not there. A tunable is set in the environment.\n\n"
+        "Examples:\n"
+        "  fishplate info --changed\n"
+        "  fishplate info --api ./program\n"
+        "  mpiexec -n 2 -hosts n1,n2 fishplate info --devices\n"
+        "  FISHPLATE_LOG=info mpiexec -n 2 ./program\n",
+        stdout);
 }
 
 static unsigned section_bit(const char *option)

@@ -6,21 +6,20 @@
 
 #include "command.h"
 #include "lab.h"
+#include "cli/options.h"
 
 static int command_version(int argc, char **argv);
 static int command_help(int argc, char **argv);
 
 static const struct command commands[] = {
-    {"info", "version, transports, settings, collective algorithms and MPI functions of this library",
-     command_info},
-    {"bench", "benchmarks of this library; an MPI program: mpiexec -n 4 fishplate bench", command_bench},
+    {"info", "version, transports, settings, algorithms, MPI functions", command_info},
+    {"bench", "benchmarks of this library: mpiexec -n 4 fishplate bench", command_bench},
     {"prof", "how a program uses MPI: fishplate prof -- mpiexec -n 4 ./program", command_prof},
     {"ps", "running jobs on this host, and the activity of every rank", command_ps},
     {"why", "why a running job makes no progress: which rank waits for which", command_why},
     {"check", "checks hosts before a job: adapters, limits, speed of every pair", command_check},
-    {"tune", "finds the fastest collective algorithms on these hosts: mpiexec -n 16 fishplate tune",
-     command_tune},
-    {"lab", "simulator, figures of the papers, studies of protocols: the program fishplate-lab", command_lab},
+    {"tune", "finds the fastest collective algorithms: mpiexec fishplate tune", command_tune},
+    {"lab", "simulator, figures of papers, studies of protocols: fishplate-lab", command_lab},
     {"version", "the version, and what it was built for", command_version},
     {"help", "this page", command_help},
     {"sim", NULL, command_forward_to_lab},
@@ -41,13 +40,14 @@ static int command_help(int argc, char **argv)
     (void)argc, (void)argv;
     printf("Usage: fishplate <command> [options]\n\nCommands:\n");
     command_list(commands);
-    printf("\n`fishplate <command> --help` explains one of them. To begin with:\n"
-           "  mpicc hello.c -o hello && mpiexec -n 4 ./hello    compile and run a program\n"
-           "  mpiexec -n 4 fishplate bench --short              is it fast, and over which transport?\n"
-           "  mpiexec -n 2 fishplate bench rma                  one-sided operations: time, rate, bandwidth\n"
-           "  fishplate prof -- mpiexec -n 4 ./hello            where a program's time in MPI goes\n"
-           "  fishplate info                                    the tunables and what they are set to\n"
-           "  fishplate info --api ./hello                      does it call what is not in MPI 5.0?\n");
+    cli_print_page("\n`fishplate <command> --help` explains one of them. To begin with:\n"
+                   "  mpicc hello.c -o hello && mpiexec -n 4 ./hello    compile and run a program\n"
+                   "  mpiexec -n 4 fishplate bench --short              how fast is it?\n"
+                   "  mpiexec -n 2 fishplate bench rma                  one-sided operations\n"
+                   "  fishplate prof -- mpiexec -n 4 ./hello            where time in MPI goes\n"
+                   "  fishplate info                                    settings and their values\n"
+                   "  fishplate info --api ./hello                      calls outside MPI 5.0\n",
+                   stdout);
     return 0;
 }
 

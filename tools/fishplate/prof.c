@@ -37,54 +37,49 @@ static const struct cli_option options[] = {
 
 static void prof_print_usage(void)
 {
-    printf("Usage: fishplate prof [options] [--] mpiexec ...      run a program and report how it used MPI\n"
-           "       fishplate prof [options] --read FILE...        report on records that were kept\n\n"
-           "The program needs no change and no recompilation, in C or Fortran. After its own output comes "
-           "the report:\n"
-           "what is wrong, calls and time of each function with its imbalance over ranks, message sizes, "
-           "nonblocking calls,\n"
-           "waiting, reuse of buffers, who sent how much to whom, and the slowest links.\n\n"
-           "Options:\n");
+    cli_print_page(
+        "Usage: fishplate prof [options] [--] mpiexec ...    run a program, then report\n"
+        "       fishplate prof [options] --read FILE...      report on stored records\n"
+        "\n"
+        "The program needs no change and no recompilation, in C or Fortran. After its own output comes "
+        "the report: "
+        "what is wrong, calls and time of each function with its imbalance over ranks, message sizes, "
+        "nonblocking calls, waiting, reuse of buffers, who sent how much to whom, and the slowest links.\n"
+        "\n"
+        "Options:\n",
+        stdout);
     cli_print_options(options, stdout);
-    printf(
+    cli_print_page(
         "\n"
         "Examples:\n"
         "  fishplate prof -- mpiexec -n 4 ./program\n"
-        "  fishplate prof --html report.html -- mpiexec -n 4 ./program\n\n"
+        "  fishplate prof --html report.html -- mpiexec -n 4 ./program\n"
+        "\n"
         "In the program, MPI_Pcontrol(0) stops recording and MPI_Pcontrol(1) goes on with it. To see one "
-        "phase only,\n"
-        "call MPI_Pcontrol(0) after MPI_Init.\n\n"
+        "phase only, call MPI_Pcontrol(0) after MPI_Init.\n"
+        "\n"
         "How to read it:\n"
         "  verdict          what costs at least a twentieth of the time, the most expensive first\n"
-        "  waiting, moving  a collective call of all ranks waits until the last rank comes; what that "
-        "rank's own call\n"
-        "                   takes is moving data. Calls on smaller communicators are not split\n"
+        "  waiting, moving  a collective call of all ranks waits until the last rank comes; what that rank's "
+        "own call takes is moving data. Calls on smaller communicators are not split\n"
         "  of MPI           share of all time that ranks spend in MPI, between MPI_Init and MPI_Finalize\n"
         "  imbalance        how much longer the slowest rank takes than the mean; large: work is spread "
-        "unevenly, and\n"
-        "                   the others probably wait for it elsewhere\n"
-        "  sizes            a message counts where it is sent; a collective call counts once on each "
-        "rank, with what\n"
-        "                   that rank hands in, or gets when it hands in nothing; receives by the room "
-        "they offer\n"
-        "  buffer reuse     high is good: an address used before is registered with the network already. "
-        "Up to 196608\n"
-        "                   addresses a rank are remembered; the report states if there were more\n"
+        "unevenly, and the others probably wait for it elsewhere\n"
+        "  sizes            a message counts where it is sent; a collective call counts once on each rank, "
+        "with what that rank hands in, or gets when it hands in nothing; receives by the room they offer\n"
+        "  buffer reuse     high is good: an address used before is registered with the network already. Up "
+        "to 196608 addresses a rank are remembered; the report states if there were more\n"
         "  lines            of the program that call MPI, the most expensive first; file and line need -g "
-        "and "
-        "addr2line\n"
-        "                   (package binutils); not in Fortran\n"
+        "and addr2line (package binutils); not in Fortran\n"
         "  slowest links    messages of 32 KiB and more, compared with links of the same kind that do not "
-        "touch\n"
-        "                   the same node; slow: at least twice the time, at its fastest and in sum\n"
-        "  One-sided and file calls are timed; their data is not counted.\n\n"
+        "touch the same node; slow: at least twice the time, at its fastest and in sum\n"
+        "  One-sided and file calls are timed; their data is not counted.\n"
+        "\n"
         "Rank 0 collects the records of all ranks in MPI_Finalize. A program that uses only sessions, "
-        "aborts, or ends\n"
-        "without MPI_Finalize (a crash, a timeout) leaves one record for each rank; those of other machines "
-        "are not found.\n"
-        "A program can also be linked with the profiler, ahead of MPI: mpicc program.c -lfishplate-prof. It "
-        "then leaves a\n"
-        "record file in its working folder.\n");
+        "aborts, or ends without MPI_Finalize (a crash, a timeout) leaves one record for each rank; those of "
+        "other machines are not found. A program can also be linked with the profiler, ahead of MPI: mpicc "
+        "program.c -lfishplate-prof. It then leaves a record file in its working folder.\n",
+        stdout);
 }
 
 /* Parses the options, which end at `--` or at the first other word. */

@@ -16,19 +16,23 @@
 #include "cli/options.h"
 
 static const char usage[] =
-    "Usage: fishplate check [options] [HOSTS] [-- mpiexec options]\n\n"
+    "Usage: fishplate check [options] [HOSTS] [-- mpiexec options]\n"
+    "\n"
     "Checks hosts before a job runs on them: adapters, ports, rates, GIDs, MTU, lockable memory, /dev/shm, "
-    "reading of\n"
-    "each other's memory (CMA), clocks, versions; then measures latency and bandwidth of every pair and "
-    "finds the slow\n"
-    "host. Each finding states what to do.\n\n"
+    "reading of each other's memory (CMA), clocks, versions; then measures latency and bandwidth of every "
+    "pair and finds the slow host. Each finding states what to do.\n"
+    "\n"
     "HOSTS is a list as for mpiexec -hosts: n1,n2,n3, or n1 n2 n3. Without it: the hosts of the Slurm "
-    "allocation, else\n"
-    "this machine.\n"
-    "Under a launcher it checks the hosts of that job: srun -N 4 --ntasks-per-node=1 fishplate check\n\n"
+    "allocation, else this machine. Under a launcher it checks the hosts of that job: srun -N 4 "
+    "--ntasks-per-node=1 fishplate check\n"
+    "\n"
     "Options:\n";
 
 static const char after[] =
+    "\n"
+    "Examples:\n"
+    "  fishplate check n1,n2,n3,n4\n"
+    "  fishplate check --report report.txt n1,n2\n"
     "\n"
     "Exit status: 0 nothing is wrong, 1 there is a warning, 2 the hosts could not be checked.\n";
 

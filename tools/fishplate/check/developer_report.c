@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -125,7 +126,7 @@ int check_write_report(const char *path, const struct survey *s)
     }
     free(numbered.hosts);
     if (failed)
-        fprintf(stderr, "fishplate check: cannot write %s.\n", path);
+        fprintf(stderr, "fishplate check: cannot write %s: %s.\n", path, strerror(errno));
     else
         fprintf(stderr, "fishplate check: %s was written on %s.\n", path, s->hosts[0].host);
     return failed ? 2 : 0;

@@ -19,13 +19,16 @@
 #include "cli/options.h"
 
 static const char usage[] =
-    "Usage: fishplate ps [options] [JOB]\n\n"
-    "Lists the MPI jobs of this user on this machine and on the hosts of their mpiexec. Of one\n"
-    "JOB (or the only one) it shows what every rank does: the MPI call in which it waits and for\n"
-    "how long, processor time, memory, messages and bytes sent per second, messages that arrived\n"
-    "before their receive (early), and how it sends; then which ranks are late to a collective\n"
-    "call, and the slowest link between ranks. The ranks need not help.\n\n"
-    "JOB is the process id of mpiexec or of a rank, or (part of) a job's name.\n\n"
+    "Usage: fishplate ps [options] [JOB]\n"
+    "\n"
+    "Lists the MPI jobs of this user on this machine and on the hosts of their mpiexec. Of one JOB (or the "
+    "only one) it shows what every rank does: the MPI call in which it waits and for how long, processor "
+    "time, memory, messages and bytes sent per second, messages that arrived before their receive (early), "
+    "and how it sends; then which ranks are late to a collective call, and the slowest link between ranks. "
+    "The ranks need not help.\n"
+    "\n"
+    "JOB is the process id of mpiexec or of a rank, or (part of) a job's name.\n"
+    "\n"
     "Options:\n";
 
 static volatile sig_atomic_t resized, ended;
@@ -224,7 +227,11 @@ int command_ps(int argc, char **argv)
     const int next = cli_parse(&c, argc, argv, &q);
     if (next < 0)
         return command_usage(next, usage, options,
-                             "\n`fishplate why JOB` prints why a job makes no progress.\n");
+                             "\n"
+                             "Examples:\n"
+                             "  fishplate ps                jobs, or the ranks of the only job\n"
+                             "  fishplate ps --watch 12345  the job whose mpiexec has this process id\n"
+                             "  fishplate why 12345         why it makes no progress\n");
     if (q.pages)
         return write_pages(q.job);
     return q.seconds > 0 ? ps_watch(q.job, q.seconds) : ps_show_once(q.job, q.json);

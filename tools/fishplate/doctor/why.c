@@ -14,23 +14,28 @@
 #include "cli/options.h"
 
 static const char usage[] =
-    "Usage: fishplate why [options] [JOB]\n\n"
+    "Usage: fishplate why [options] [JOB]\n"
+    "\n"
     "Explains why a running job makes no progress: which rank waits for which, in which call, for which "
-    "message,\n"
-    "since when and at which line. It finds deadlocks, collective calls that some ranks have not made or "
-    "that do not\n"
-    "match, ranks that are stopped or compute while others wait, and messages that nearly match.\n\n"
+    "message, since when and at which line. It finds deadlocks, collective calls that some ranks have not "
+    "made or that do not match, ranks that are stopped or compute while others wait, and messages that "
+    "nearly match.\n"
+    "\n"
     "JOB is the process id of mpiexec or of a rank, or (part of) a job's name from `fishplate ps`; it may be "
-    "left out\n"
-    "when one job runs. The ranks need not help: they may hang, compute, or be stopped.\n\n"
+    "left out when one job runs. The ranks need not help: they may hang, compute, or be stopped.\n"
+    "\n"
     "Options:\n";
 
 static const char after[] =
     "\n"
-    "Exit status: 0 the job does not hang; 1 it hangs; 2 there is no answer (no such job, no memory); 3 "
-    "with\n"
-    "--hang-after: the job ended before it hung.\n"
-    "mpiexec prints the same report on SIGQUIT, when its -timeout is over, and with -hang-after.\n";
+    "Examples:\n"
+    "  fishplate why\n"
+    "  fishplate why 12345                    the job whose mpiexec has this process id\n"
+    "  fishplate why --html why.html 12345\n"
+    "\n"
+    "Exit status: 0 the job does not hang; 1 it hangs; 2 there is no answer (no such job, no memory); 3 with "
+    "--hang-after: the job ended before it hung. mpiexec prints the same report on SIGQUIT, when its "
+    "-timeout is over, and with -hang-after.\n";
 
 struct why_options {
     const char *job, *html;

@@ -13,15 +13,14 @@
 #include "cli/options.h"
 
 static const char usage[] =
-    "Usage: mpiexec -n RANKS ... fishplate tune [options]\n\n"
+    "Usage: mpiexec -n RANKS ... fishplate tune [options]\n"
+    "\n"
     "Measures the algorithms and segment sizes of collective operations on the hosts of this job and writes "
-    "a file\n"
-    "of rules: an algorithm that is at least 5 % faster than what the built-in rules choose, when both are "
-    "measured\n"
-    "again in turns. Programs use the file with FISHPLATE_COLL=@FILE; `fishplate info --coll` shows it.\n"
-    "A rule holds for numbers of ranks and nodes near those of this job, so run it for 8, 16, 32 ... ranks "
-    "with\n"
-    "--append.\n\n"
+    "a file of rules: an algorithm that is at least 5 % faster than what the built-in rules choose, when "
+    "both are measured again in turns. Programs use the file with FISHPLATE_COLL=@FILE; `fishplate info "
+    "--coll` shows it. A rule holds for numbers of ranks and nodes near those of this job, so run it for 8, "
+    "16, 32 ... ranks with --append.\n"
+    "\n"
     "Options:\n";
 
 static const char after[] = "\n"
@@ -143,7 +142,8 @@ static FILE *open_file(const struct tune *t)
 {
     FILE *out = fopen(t->path, t->append ? "a" : "w");
     if (!out) {
-        fprintf(stderr, "fishplate tune: cannot write %s: %s.\n", t->path, strerror(errno));
+        fprintf(stderr, "fishplate tune: cannot write %s: %s. -o names another file.\n", t->path,
+                strerror(errno));
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
     if (!t->append)
