@@ -151,20 +151,24 @@ static FILE *open_file(const char *job, bool alone)
     return out;
 }
 
+static void ship_report_loss(void)
+{
+    fprintf(stderr,
+            "fishplate prof: a record could not be written: %s. The report will be incomplete. TMPDIR names "
+            "another folder for records.\n",
+            strerror(errno));
+}
+
 static void ship_write(FILE *out, const char *text, size_t size)
 {
     if (out && fwrite(text, 1, size, out) != size)
-        fprintf(stderr,
-                "fishplate prof: the record could not be written: %s. The report will be incomplete.\n",
-                strerror(errno));
+        ship_report_loss();
 }
 
 static void close_file(FILE *out)
 {
     if (out && fclose(out) != 0)
-        fprintf(stderr,
-                "fishplate prof: the record could not be written: %s. The report will be incomplete.\n",
-                strerror(errno));
+        ship_report_loss();
 }
 
 void prof_ship_own_record(void)
