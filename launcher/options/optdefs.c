@@ -28,6 +28,17 @@ static void store_text(struct opt_parse *p)
     *(const char **)option_member(p) = p->value;
 }
 
+/* A name or prefix with %r and %h; another letter would be written as it is, and all ranks would share a file. */
+static void store_pattern(struct opt_parse *p)
+{
+    for (const char *at = strchr(p->value, '%'); at; at = strchr(at + 2, '%'))
+        if (!at[1] || !strchr("rh%", at[1]))
+            launcher_die(STATUS_USAGE,
+                         "-%s %s: after %% there is r (the rank), h (its host) or %%, not \"%s\".", p->name,
+                         p->value, at + 1);
+    store_text(p);
+}
+
 static void store_number(struct opt_parse *p)
 {
     *(long *)option_member(p) = opt_number(p, p->value, p->def->min, p->def->max);
@@ -285,8 +296,9 @@ static _Noreturn void show_version(struct opt_parse *p)
     launcher_exit(0);
 }
 
-#define FLAG(name) store_flag, .member = offsetof(struct options, name)
-#define TEXT(name) store_text, .member = offsetof(struct options, name)
+#define FLAG(name)    store_flag, .member = offsetof(struct options, name)
+#define TEXT(name)    store_text, .member = offsetof(struct options, name)
+#define PATTERN(name) store_pattern, .member = offsetof(struct options, name)
 #define NUMBER(name, low, high) \
     store_number, .member = offsetof(struct options, name), .min = low, .max = high
 #define STRING(name) store_string, .member = offsetof(struct options, name)
@@ -348,11 +360,11 @@ const struct optdef optdefs[] = {
      .values = "0 all none"},
     {"l|prepend-rank|tag-output", ARG_NONE, NULL, "begin each line of output with [rank]", set_prefix},
     {"prepend-pattern", ARG_ONE, "TEXT", "begin each line with this text; %r is the rank, %h its host",
-     TEXT(prefix)},
+     PATTERN(prefix)},
     {"outfile-pattern", ARG_ONE, "NAME", "write standard output to files; %r is the rank, %h its host",
-     TEXT(out_pattern), .values = "@file"},
+     PATTERN(out_pattern), .values = "@file"},
     {"errfile-pattern", ARG_ONE, "NAME", "write standard error to files; %r is the rank, %h its host",
-     TEXT(err_pattern), .values = "@file"},
+     PATTERN(err_pattern), .values = "@file"},
     {"keep-running", ARG_NONE, NULL,
      "continue when the reader of standard output has gone; by default the job ends, like a pipeline",
      FLAG(keep_running)},

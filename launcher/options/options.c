@@ -287,8 +287,10 @@ static int parse_program_part(struct opt_parse *p, int argc, char **argv)
             value = argv[i++];
         }
         if (def->arg == ARG_NAME_VALUE && !strchr(value, '=')) {
-            if (i == argc)
-                launcher_die(STATUS_USAGE, "-%s %s needs a value after it.", bare, value);
+            if (i == argc || (argv[i][0] == '-' && optdef_find(argv[i] + 1)))
+                launcher_die(STATUS_USAGE,
+                             "-%s %s needs a value after it (%s=VALUE if the value begins with a dash).",
+                             bare, value, value);
             value = xstrf("%s=%s", value, argv[i++]);
         }
         p->def = def;

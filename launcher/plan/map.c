@@ -112,6 +112,11 @@ static uint32_t count_ranks(const struct options *o, const struct hosts *h)
             o->apps[i].n = o->napps > 1 ? 1 : (long)slots;
         size += (uint64_t)o->apps[i].n;
     }
+    if (o->ppr && size > slots && !o->oversubscribe)
+        message_print("Note: -map-by ppr places %llu rank%s on these hosts, and the job has %llu: the others "
+                      "are placed "
+                      "in further rounds (-oversubscribe turns this note off).",
+                      (unsigned long long)slots, slots == 1 ? "" : "s", (unsigned long long)size);
     if (size > 1 << 24)
         launcher_die(STATUS_USAGE, "%llu ranks are more than mpiexec can start.", (unsigned long long)size);
     return (uint32_t)size;

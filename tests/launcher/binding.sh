@@ -42,6 +42,7 @@ expect_rc 0
 # More ranks than the places of -map-by: the ranks of a socket share its cores instead of all being bound to the first core.
 run_mpiexec -map-by ppr:1:socket -n "$cores" sh -c "$mask"
 expect_rc 0
+[ "$cores" -le "$sockets" ] || expect_err "Note: -map-by ppr places $sockets rank"
 [ "$(sort -u "$T/out" | wc -l)" -eq "$cores" ] || fail "$last: two ranks are on the same core"
 run_mpiexec -n 5000 true
 expect_rc 2

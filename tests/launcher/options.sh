@@ -42,6 +42,12 @@ for bad in 0 -1 x 1.5 '' 99999999999; do
 done
 run_mpiexec -n
 expect_rc 2
+run_mpiexec -genv NAME -n 1 true
+expect_rc 2
+expect_err "-genv NAME needs a value after it"
+run_mpiexec -genv NAME=-n -n 1 sh -c 'echo "<$NAME>"'
+expect_rc 0
+expect_out "<-n>"
 run_mpiexec -n 1 true :
 expect_rc 2
 expect_err "after the last colon"
@@ -64,6 +70,11 @@ for bad in 0 17 x 2x 2y1GB/s -2 1GB ports=9 lmc=8 lmc= latency=2 latency=-1us co
     run_mpiexec -vnodes 2 -hcas "$bad" true
     expect_rc 2
     expect_err "-hcas: "
+done
+for option in -outfile-pattern -errfile-pattern -prepend-pattern; do
+    run_mpiexec $option "$T/o.%q" -n 2 true
+    expect_rc 2
+    expect_err 'after % there is r (the rank), h (its host) or %, not "q"'
 done
 run_mpiexec -hcas 2 true
 expect_rc 2
