@@ -1,7 +1,7 @@
 /* err.c: the last error message of each thread, and how the process ends when a CHECK fails.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "base/err.h"
+#include "base/err_state.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -12,10 +12,7 @@
 
 #include "base/log.h"
 
-static _Thread_local struct {
-    int errclass;
-    char text[MPI_MAX_ERROR_STRING];
-} last;
+static _Thread_local struct err_state last;
 
 /* The last error that was reported to the program. counts: for each error class (modulo 128), errors reported
  * since the program last called MPI_Error_string for that class. */
@@ -91,6 +88,16 @@ const char *err_reason(int number)
     default:
         return strerror(number);
     }
+}
+
+struct err_state err_save(void)
+{
+    return last;
+}
+
+void err_restore(const struct err_state *saved)
+{
+    last = *saved;
 }
 
 void err_clear(void)

@@ -92,7 +92,7 @@ int settings_file_read(const char *path, bool private, settings_line_fn *handle,
 {
     const int fd = open_regular(path, private);
     if (fd < 0)
-        return errno == ENOENT || errno == ENOTDIR || errno == EACCES ? 0 : errno;
+        return errno == ENOENT || errno == ENOTDIR || (private && errno == EACCES) ? 0 : errno;
     char *text = malloc(LONGEST + 1);
     int rc = text ? read_all(fd, text, LONGEST + 1) : ENOMEM;
     close(fd);

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/err.h"
+#include "base/err_state.h"
 #include "base/log.h"
 #include "base/nearest.h"
 #include "base/settings_file.h"
@@ -339,6 +339,7 @@ static void set_or_report(struct tunable *t, const char *text, enum tunable_sour
 static void load_laboratory(void)
 {
     char item[128];
+    snprintf(table.place, sizeof(table.place), PREFIX "LAB: ");
     for (const char *at = laboratory.text; *at;) {
         size_t n = strcspn(at, ",");
         snprintf(item, sizeof(item), "%.*s", (int)MIN(n, sizeof(item) - 1), at);
@@ -348,12 +349,13 @@ static void load_laboratory(void)
             *equals = '\0';
         struct tunable *t = equals ? tunables_find(item) : NULL;
         if (!equals)
-            problem_add(PREFIX "LAB: %.100s is not NAME=VALUE and is ignored.", item);
+            problem_add("%.100s is not NAME=VALUE and is ignored.", item);
         else if (!t)
             tunable_report_unknown_name(item);
         else if (t->source != SOURCE_PROGRAM)
             set_or_report(t, equals + 1, laboratory.source);
     }
+    table.place[0] = '\0';
 }
 
 static void load_setting(const char *name, const char *text, enum tunable_source source)
@@ -393,6 +395,8 @@ static void load_file(const char *path, enum tunable_source source)
     if (error == EPERM)
         problem_add("%.300s is ignored: another user owns it or can write it, or it is no regular file.",
                     path);
+    else if (error == EILSEQ)
+        problem_add("%.300s is ignored: it is not a text file.", path);
     else if (error)
         problem_add("%.300s is ignored: %s.", path, strerror(error));
 }
@@ -415,6 +419,8 @@ static void load_environment(void)
 int tunables_load(void)
 {
     char path[PATH_MAX];
+    const struct err_state before =
+        err_save(); /* an error before MPI_Init loads the settings to find its handler */
     table_open();
     table.nproblems = 0;
     if (settings_site_path(path, sizeof(path)))
@@ -424,6 +430,7 @@ int tunables_load(void)
     load_environment();
     load_laboratory();
     log_threshold = (int)log_level.value;
+    err_restore(&before);
     return table.nproblems;
 }
 

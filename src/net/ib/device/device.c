@@ -80,8 +80,10 @@ static int report_no_usable_device(const char *path, const struct ib_device *d)
         return err_set(MPI_ERR_OTHER, "%s finds no InfiniBand or RoCE device%s", path,
                        d->verbs.softib ? "; softib printed the reason above" : "");
     if (inactive == 0 && unwanted > 0)
-        return err_set(MPI_ERR_OTHER, "FISHPLATE_IB_DEVICES=%s names none of the %u port%s that %s knows",
-                       list, unwanted, unwanted == 1 ? "" : "s", path);
+        return err_set(MPI_ERR_OTHER,
+                       "FISHPLATE_IB_DEVICES=%s names none of the ports that %s knows (fishplate info "
+                       "--devices lists them)",
+                       list, path);
     return err_set(MPI_ERR_OTHER, "%s knows %u device%s, but none of the %u port%s %s is active", path,
                    s->devices, s->devices == 1 ? "" : "s", inactive, inactive == 1 ? "" : "s",
                    *list ? "that FISHPLATE_IB_DEVICES allows" : "there");
