@@ -39,6 +39,12 @@ for words in "\"$MPIEXEC\" -n 4" "mpiexec.hydra -n 4"; do
         expect_rc 0
     done
 done
+# Without /proc ranks cannot share memory: the message states so.
+if unshare --pid --fork --mount mount -t tmpfs tmpfs /proc 2>/dev/null; then
+    run_launcher unshare --pid --fork --mount sh -c 'mount -t tmpfs tmpfs /proc && exec "$@"' sh "$MPIEXEC" -n 2 "$MPI_TESTS/mpi_p2p_order"
+    expect_rc 55
+    expect_err "share memory through /proc, which is not mounted here"
+fi
 # A service name that a process of another pid namespace has published is found: the library does not conclude from the unknown pid
 # that the process has ended.
 if unshare --pid --fork --mount-proc true 2>/dev/null; then

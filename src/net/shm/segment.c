@@ -60,9 +60,16 @@ static bool segment_size_file(struct segment *s)
 static int segment_map(struct segment *s)
 {
     segment_measure(s);
-    if (!segment_size_file(s))
+    if (!segment_size_file(s)) {
+        const int why = errno;
+        if (access("/proc/self/fd", X_OK) != 0)
+            return err_set(
+                MPI_ERR_UNSUPPORTED_OPERATION,
+                "the ranks of a node share memory through /proc, which is not mounted here; mount it: mount "
+                "-t proc proc /proc");
         return err_set(MPI_ERR_NO_MEM, "cannot size the node's shared memory to %zu bytes: %s", s->size,
-                       err_reason(errno));
+                       err_reason(why));
+    }
     void *base = mmap(NULL, s->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, s->fd, 0);
     if (base == MAP_FAILED)
         return err_set(MPI_ERR_NO_MEM, "cannot map %zu bytes of shared memory: %s", s->size,
