@@ -118,7 +118,7 @@ def _make_c_synopsis(f):
     return [".PP", ".nf", *(_escape_roff(line) for line in _wrap_text(f.prototype() + ";")), ".fi"]
 
 
-def _wrap_text(text, width=88):
+def _wrap_text(text, width=70):  # man indents by 7 columns: 80 in all
     lines, line = [], ""
     for piece in re.split(r"(?<=,) ", text):
         if line and len(line) + len(piece) >= width:

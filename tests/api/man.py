@@ -30,6 +30,8 @@ def check_page(pages, name, prototype):
         wrong.append(f"{name}: no name line")
     if " ".join(f"{prototype};".split()) not in " ".join(text.split()):
         wrong.append(f"{name}: no synopsis")
+    synopsis = text.partition(".SH SYNOPSIS")[2].partition("Fortran (")[0].partition(".SH DESCRIPTION")[0]
+    wrong += [f"{name}: wider than 80 columns: {line}" for line in synopsis.splitlines() if len(line) > 72 and ", " in line]
     arguments = prototype[prototype.index("(") + 1:-1]
     for argument in [] if arguments == "void" else arguments.removesuffix(", ...").split(", "):
         parameter = re.search(r"(\w+)(\[[^]]*\])*$", argument)[1]
