@@ -340,7 +340,7 @@ const struct optdef optdefs[] = {
      set_memory_kinds, .values = "system mpi cuda cuda:device"},
     {"hcas|hca", ARG_ONE, "LIST",
      "adapters of each virtual node: their number (2), their rates (1GB/s,250MB/s) or more "
-     "(2x1GB/s,ports=2,lmc=1,latency=2us,bus=1GB/s,high=3,pin=200ns); hub=1: a barrier network "
+     "(2x1GB/s,ports=2,lmc=1,latency=2us; also bus=1GB/s, high=3, pin=200ns); hub=1: a barrier network "
      "besides, the device softwire0",
      TEXT(hcas), .values = "2 2x1GB/s 1GB/s,250MB/s 2x1GB/s,ports=2 1x1GB/s,lmc=1 1,hub=1"},
     {"usize", ARG_ONE, "N", "value of MPI_UNIVERSE_SIZE: expected number of ranks, including spawned ones",
