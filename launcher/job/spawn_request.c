@@ -1,4 +1,4 @@
-/* spawn_request.c: see spawn_request.h.
+/* spawn_request.c: parses the PMI-1 lines of an MPI_Comm_spawn request.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

@@ -1,5 +1,6 @@
-/* batch.c: see batch.h. PBS and LSF repeat a host for each of its slots; Grid Engine has one line for each
- * host, with the number of slots as its second word. The text comes from outside, so it is checked.
+/* batch.c: reads the host files of PBS, LSF and Grid Engine. PBS and LSF repeat a host for each of its slots;
+ * Grid Engine has one line for each host, with the number of slots as its second word. The text comes from
+ * outside, so it is checked.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

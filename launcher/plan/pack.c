@@ -1,4 +1,4 @@
-/* pack.c: see pack.h.
+/* pack.c: encodes and decodes numbers and strings of messages between hosts.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

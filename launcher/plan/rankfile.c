@@ -1,4 +1,4 @@
-/* rankfile.c: see rankfile.h. Each line is split into words at blanks and "="; a # begins a comment.
+/* rankfile.c: parses rank files. Each line is split into words at blanks and "="; a # begins a comment.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

@@ -1,4 +1,4 @@
-/* link.c: see link.h.
+/* link.c: the connection between the connection managers of two processes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "link.h"

@@ -1,4 +1,4 @@
-/* message.c: see message.h. Numbers are little-endian.
+/* message.c: encodes, decodes and checks the messages between connection managers. Numbers are little-endian.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "message.h"

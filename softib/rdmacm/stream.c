@@ -1,4 +1,4 @@
-/* stream.c: see stream.h.
+/* stream.c: the byte stream of an rsocket, with credits.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "stream.h"

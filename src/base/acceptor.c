@@ -1,4 +1,4 @@
-/* acceptor.c: see acceptor.h.
+/* acceptor.c: accepts connections, and limits callers that have not authenticated.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

@@ -1,4 +1,4 @@
-/* addresses.c: see addresses.h.
+/* addresses.c: lists the network addresses of this machine.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/addresses.h"

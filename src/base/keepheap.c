@@ -1,4 +1,4 @@
-/* keepheap.c: see keepheap.h. The settings affect the C library's malloc only.
+/* keepheap.c: configures malloc. The settings affect the C library's malloc only.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/keepheap.h"

@@ -1,4 +1,4 @@
-/* ownfile.c: see ownfile.h.
+/* ownfile.c: opens files of this user in folders that other users can write, and checks them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

@@ -1,6 +1,6 @@
-/* settings_file.c: see settings_file.h. The owner of a private file is checked, because HOME may be that
- * of another user under `sudo` and some settings contain paths of libraries. The site's file needs no
- * check: a user who can write it can also write the library.
+/* settings_file.c: reads the settings files of the site and of the user. The owner of a private file is
+ * checked, because HOME may be that of another user under `sudo` and some settings contain paths of
+ * libraries. The site's file needs no check: a user who can write it can also write the library.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

@@ -1,4 +1,4 @@
-/* shared_memory.c: see shared_memory.h.
+/* shared_memory.c: creates, opens and checks memory files that processes share.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

@@ -1,4 +1,4 @@
-/* small_thread.c: see small_thread.h.
+/* small_thread.c: starts threads with a small stack and blocked signals.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/small_thread.h"

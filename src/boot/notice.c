@@ -1,4 +1,4 @@
-/* notice.c: see notice.h.
+/* notice.c: reads and writes the notices of deaths of ranks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

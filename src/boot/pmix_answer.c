@@ -1,4 +1,4 @@
-/* pmix_answer.c: see pmix_answer.h.
+/* pmix_answer.c: waits for a status from a thread of the PMIx library.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

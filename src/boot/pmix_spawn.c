@@ -1,5 +1,5 @@
-/* pmix_spawn.c: see pmix_spawn.h. The environment of the new processes contains the name of their parents'
- * port: no other attribute of PMIx is supported by every launcher.
+/* pmix_spawn.c: implements MPI_Comm_spawn by PMIx_Spawn_nb. The environment of the new processes contains the
+ * name of their parents' port: no other attribute of PMIx is supported by every launcher.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

@@ -1,4 +1,4 @@
-/* program.c: see program.h.
+/* program.c: reads the info keys of programs to spawn.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

@@ -1,4 +1,5 @@
-/* spawn_command.c: see spawn_command.h. Each word is followed by a zero byte.
+/* spawn_command.c: writes and reads the command line of an mpiexec as a file. Each word is followed by a
+ * zero byte.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

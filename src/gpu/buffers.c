@@ -1,4 +1,4 @@
-/* buffers.c: see buffers.h.
+/* buffers.c: caches pinned buffers of host memory.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "gpu/buffers.h"

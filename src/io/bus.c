@@ -1,6 +1,6 @@
-/* bus.c: see bus.h. The handler replaces the missing part of the mapping by private memory, so that the
- * copy ends, and the caller repeats the copy by system calls. Signals for other addresses are passed to
- * the former handler.
+/* bus.c: handles SIGBUS during copies to mapped files. The handler replaces the missing part of the mapping
+ * by private memory, so that the copy ends, and the caller repeats the copy by system calls. Signals for
+ * other addresses are passed to the former handler.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

@@ -35,7 +35,7 @@ static MPI_Count numbers_get(struct numbers x, MPI_Count i)
     return x.wide ? x.r->large[i] : x.r->integer[i];
 }
 
-static struct ivec numbers_list(struct numbers x, MPI_Count from)
+static struct ivec numbers_make_vector(struct numbers x, MPI_Count from)
 {
     return x.wide ? ivec_from_int64(x.r->large + from) : ivec_from_int(x.r->integer + from);
 }
@@ -53,15 +53,15 @@ static int remake_array(struct numbers x, struct dtype *old, struct dtype **out)
     if (r->combiner == MPI_COMBINER_SUBARRAY) {
         const int n = r->integer[0];
         const MPI_Count at = x.wide ? 0 : 1;
-        return dtype_subarray(n, numbers_list(x, at), numbers_list(x, at + n), numbers_list(x, at + 2 * n),
-                              r->integer[r->integers - 1], old, out);
+        return dtype_subarray(n, numbers_make_vector(x, at), numbers_make_vector(x, at + n),
+                              numbers_make_vector(x, at + 2 * n), r->integer[r->integers - 1], old, out);
     }
     const int n = r->integer[2];
     const int *rest = r->integer + 3 + (x.wide ? 0 : n);
     const struct darray d = {.size = r->integer[0],
                              .rank = r->integer[1],
                              .ndims = n,
-                             .gsizes = numbers_list(x, x.wide ? 0 : 3),
+                             .gsizes = numbers_make_vector(x, x.wide ? 0 : 3),
                              .distribs = rest,
                              .dargs = rest + n,
                              .psizes = rest + 2 * n,
@@ -82,18 +82,19 @@ static int recipe_remake(const struct dt_recipe *r, struct dtype *const *old, co
         return dtype_hvector(numbers_get(x, 0), numbers_get(x, 1), ivec_get(numbers_displacements(x, 2), 0),
                              old[0], true, out);
     case MPI_COMBINER_INDEXED:
-        return dtype_indexed(numbers_get(x, 0), numbers_list(x, 1), numbers_list(x, 1 + numbers_get(x, 0)),
-                             old[0], out);
+        return dtype_indexed(numbers_get(x, 0), numbers_make_vector(x, 1),
+                             numbers_make_vector(x, 1 + numbers_get(x, 0)), old[0], out);
     case MPI_COMBINER_HINDEXED:
-        return dtype_hindexed(numbers_get(x, 0), numbers_list(x, 1),
+        return dtype_hindexed(numbers_get(x, 0), numbers_make_vector(x, 1),
                               numbers_displacements(x, 1 + numbers_get(x, 0)), old[0], out);
     case MPI_COMBINER_INDEXED_BLOCK:
-        return dtype_indexed_block(numbers_get(x, 0), numbers_get(x, 1), numbers_list(x, 2), old[0], out);
+        return dtype_indexed_block(numbers_get(x, 0), numbers_get(x, 1), numbers_make_vector(x, 2), old[0],
+                                   out);
     case MPI_COMBINER_HINDEXED_BLOCK:
         return dtype_hindexed_block(numbers_get(x, 0), numbers_get(x, 1), numbers_displacements(x, 2), old[0],
                                     true, out);
     case MPI_COMBINER_STRUCT:
-        return dtype_struct(numbers_get(x, 0), numbers_list(x, 1),
+        return dtype_struct(numbers_get(x, 0), numbers_make_vector(x, 1),
                             numbers_displacements(x, 1 + numbers_get(x, 0)), handles, out);
     case MPI_COMBINER_RESIZED:
         return dtype_resized(old[0], ivec_get(numbers_displacements(x, 0), 0),

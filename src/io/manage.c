@@ -37,7 +37,7 @@ static uint64_t tiles_multiply(uint64_t a, uint64_t b)
     return sum >= PRIME ? sum - PRIME : sum;
 }
 
-static uint64_t tiles_power(uint64_t exponent)
+static uint64_t compute_power_modulo(uint64_t exponent)
 {
     uint64_t result = 1;
     for (uint64_t base = BASE; exponent > 0; exponent >>= 1, base = tiles_multiply(base, base))
@@ -53,7 +53,7 @@ static uint64_t tiles_add(uint64_t a, uint64_t b)
 
 static uint64_t tiles_range_sum(uint64_t from, uint64_t to)
 {
-    return tiles_add(tiles_power(to), PRIME - tiles_power(from));
+    return tiles_add(compute_power_modulo(to), PRIME - compute_power_modulo(from));
 }
 
 /* Returns the contribution of piece [at, at + n) to the sum. The piece may continue in the next period. */

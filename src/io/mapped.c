@@ -1,6 +1,7 @@
-/* mapped.c: see mapped.h. A page that cannot be allocated (no space, quota, disk error) must not end in
- * SIGBUS: all pages are populated first (MADV_POPULATE_WRITE), and if that fails, system calls write the
- * same bytes and report the error. bus.h detects a file that is truncated afterwards.
+/* mapped.c: writes small pieces through a mapping of the file. A page that cannot be allocated (no space,
+ * quota, disk error) must not end in SIGBUS: all pages are populated first (MADV_POPULATE_WRITE), and if that
+ * fails, system calls write the same bytes and report the error. bus.h detects a file that is truncated
+ * afterwards.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/mapped.h"

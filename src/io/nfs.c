@@ -1,5 +1,5 @@
-/* nfs.c: see nfs.h. /proc/self/mountinfo shows whether locks of a mount are local (options nolock
- * and local_lock); fcntl succeeds on such a mount, too.
+/* nfs.c: detects NFS, and acquires locks that make the client's cache consistent. /proc/self/mountinfo shows
+ * whether locks of a mount are local (options nolock and local_lock); fcntl succeeds on such a mount, too.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/nfs.h"

@@ -1,4 +1,5 @@
-/* pointer.c: see pointer.h. The side file is created when a rank first uses the shared pointer.
+/* pointer.c: reads and changes the shared file pointer. The side file is created when a rank first uses the
+ * shared pointer.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/pointer.h"

@@ -1,5 +1,6 @@
-/* lock.c: see lock.h. A waiter polls, then yields its processor, then sleeps for short times: the owner rings no doorbell. It makes no
- * progress, because locks are also acquired inside progress.
+/* lock.c: waits for locks in the node's shared memory. A waiter polls, then yields its processor, then sleeps
+ * for short times: the owner rings no doorbell. It makes no progress, because locks are also acquired inside
+ * progress.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/lock.h"

@@ -1,5 +1,6 @@
-/* lost.c: see lost.h. A thread sleeps until the launcher reports a death, and then rings this process's
- * doorbell; progress reads the report. While it sleeps the thread uses no processor time.
+/* lost.c: handles reports of the deaths of processes. A thread sleeps until the launcher reports a death, and
+ * then rings this process's doorbell; progress reads the report. While it sleeps the thread uses no processor
+ * time.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

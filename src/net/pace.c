@@ -1,4 +1,4 @@
-/* pace.c: see pace.h.
+/* pace.c: measures the bandwidth of large messages on each link.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/pace.h"

@@ -1,6 +1,7 @@
-/* regcache_gone.c: see regcache_gone.h. No announcement is missed: the program itself orders the release of
- * memory after its caching, so the releasing thread sees the count of cached ranges; and it orders the reuse
- * of the address after the release, so the thread that uses the cache sees `announced` change.
+/* regcache_gone.c: announces released memory to the thread that uses the registration cache. No announcement
+ * is missed: the program itself orders the release of memory after its caching, so the releasing thread sees
+ * the count of cached ranges; and it orders the reuse of the address after the release, so the thread that
+ * uses the cache sees `announced` change.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/regcache_gone.h"

@@ -1,4 +1,4 @@
-/* device_staging.c: see device_staging.h.
+/* device_staging.c: moves data of device memory through staging buffers in host memory.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/device_staging.h"

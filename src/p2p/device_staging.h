@@ -63,7 +63,7 @@ int device_pieces_next(struct p2p_request *r, size_t most, const char **data, si
 /* Stores the next received bytes; r->base.error is set to the first error. */
 void device_pieces_store(struct p2p_request *r, const char *data, size_t len);
 
-/* The half of chunk i. */
+/* Returns the half of the staging buffer that chunk i uses. */
 char *device_chunk_memory(const struct device_part *stage, uint64_t i);
 /* Starts to copy chunk i, `n` bytes, between its half and the program's buffer. Data with holes and data in
  * host memory are copied before the call returns. */

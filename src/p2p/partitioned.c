@@ -1,7 +1,8 @@
-/* partitioned.c: see partitioned.h. The two sides exchange descriptions once. The sender's description is an
- * ordinary message on a context of its own, sent when the request is initialised, so that matching pairs the
- * requests in the order of initialisation; the receiver answers with its description. Then both sides know
- * the transfers (partition.h). Each transfer is an ordinary message on a channel that no other request uses.
+/* partitioned.c: partitioned communication. The two sides exchange descriptions once. The sender's
+ * description is an ordinary message on a context of its own, sent when the request is initialised, so that
+ * matching pairs the requests in the order of initialisation; the receiver answers with its description. Then
+ * both sides know the transfers (partition.h). Each transfer is an ordinary message on a channel that no
+ * other request uses.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/partitioned.h"

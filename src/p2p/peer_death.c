@@ -1,4 +1,4 @@
-/* peer_death.c: see peer_death.h.
+/* peer_death.c: completes requests with an error when a process has died or a communicator is revoked.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/peer_death.h"

@@ -1,4 +1,4 @@
-/* protocol.c: see protocol.h.
+/* protocol.c: selects the protocol of a large message.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/protocol.h"

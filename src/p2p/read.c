@@ -1,4 +1,4 @@
-/* read.c: see read.h.
+/* read.c: executes and repeats the read of a rendezvous protocol.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/read.h"

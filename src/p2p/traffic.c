@@ -1,4 +1,4 @@
-/* traffic.c: see traffic.h.
+/* traffic.c: measures the cost of paths, and selects the path of the next large message.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/traffic.h"

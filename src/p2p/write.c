@@ -1,5 +1,6 @@
-/* write.c: see write.h. The write may be refused for a while (the send queue is full) and may fail; the
- * receiver is notified (WRITTEN) unless it polls the last byte.
+/* write.c: executes and repeats the write of a rendezvous protocol, and notifies the peer. The write may be
+ * refused for a while (the send queue is full) and may fail; the receiver is notified (WRITTEN) unless it
+ * polls the last byte.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/write.h"

@@ -1,4 +1,4 @@
-/* tune.c: see tune.h.
+/* tune.c: selects among candidates by successive elimination with re-examination.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tune/tune.h"

@@ -72,7 +72,7 @@ struct tune {
     uint8_t have;     /* costs in `window` */
     uint8_t seen;     /* costs of the run, including those that do not count */
     uint8_t picked;   /* uses since the run began; a run whose costs are not reported ends */
-    uint8_t excluded; /* consecutive uses that were not allowed to use the best */
+    uint8_t excluded; /* number of consecutive uses for which the best candidate was not permitted */
 };
 
 /* The result of tune_pick_candidate(), to be passed to tune_report() with the cost. */

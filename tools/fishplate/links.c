@@ -1,4 +1,4 @@
-/* links.c: see links.h.
+/* links.c: compares the bandwidth of links and finds slow ones.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "links.h"

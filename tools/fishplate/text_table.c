@@ -1,4 +1,4 @@
-/* text_table.c: see text_table.h.
+/* text_table.c: prints sections and tables of a text report.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "text_table.h"

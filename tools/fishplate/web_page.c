@@ -1,4 +1,5 @@
-/* web_page.c: see web_page.h. The page loads nothing, and its colours follow the reader's light or dark setting.
+/* web_page.c: writes a report as a web page. The page loads nothing, and its colours follow the reader's
+ * light or dark setting.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "web_page.h"

@@ -1,4 +1,4 @@
-/* switch.c: see switch.h. Packets can be lost in both directions, by the network or because of
+/* switch.c: the switch's part of the barrier protocol. Packets can be lost in both directions, by the network or because of
  * `switch_loss=` in SOFTIB_FABRIC. The protocol repeats them.
  *
  * SPDX-License-Identifier: Apache-2.0 */

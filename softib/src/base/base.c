@@ -1,4 +1,4 @@
-/* base.c: see base.h.
+/* base.c: clock, messages to the user, locks and random numbers of softib.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/base.h"

@@ -1,4 +1,4 @@
-/* siphash.c: see siphash.h.
+/* siphash.c: computes SipHash-2-4.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/siphash.h"

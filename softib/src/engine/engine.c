@@ -1,5 +1,6 @@
-/* engine.c: see engine.h. One epoll set and one timer, set to the earliest task. A program thread that polls
- * may also run any task, so that a polling program never waits for the engine thread to wake up.
+/* engine.c: the thread and the task queue of the engine. One epoll set and one timer, set to the earliest
+ * task. A program thread that polls may also run any task, so that a polling program never waits for the
+ * engine thread to wake up.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine/engine.h"

@@ -1,4 +1,4 @@
-/* gid.c: see gid.h.
+/* gid.c: computes the GIDs of ports.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/gid.h"

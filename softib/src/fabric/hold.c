@@ -1,4 +1,4 @@
-/* hold.c: see hold.h.
+/* hold.c: waits until other processes release an object.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/hold.h"

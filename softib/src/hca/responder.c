@@ -1,5 +1,5 @@
-/* responder.c: see responder.h. Checks are in the order of an HCA: sender, state of the QP, posted
- * receive, length of the data, access rights.
+/* responder.c: checks and executes requests at the target. Checks are in the order of an HCA: sender, state
+ * of the QP, posted receive, length of the data, access rights.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/hold.h"

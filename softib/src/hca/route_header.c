@@ -1,4 +1,4 @@
-/* route_header.c: see route_header.h.
+/* route_header.c: writes the 40 bytes before a datagram's data.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/route_header.h"

@@ -1,4 +1,4 @@
-/* send_queue.c: see send_queue.h.
+/* send_queue.c: completes, repeats and fails requests of a send queue.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/migrate.h"

@@ -1,5 +1,6 @@
-/* window.c: see window.h. The entry of a window has a protection domain from allocation to deallocation.
- * Like that of a region, its key is written last when the window is bound and first when it is unbound.
+/* window.c: allocates, binds and invalidates memory windows. The entry of a window has a protection domain
+ * from allocation to deallocation. Like that of a region, its key is written last when the window is bound
+ * and first when it is unbound.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/window.h"

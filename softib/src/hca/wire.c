@@ -1,4 +1,4 @@
-/* wire.c: see wire.h.
+/* wire.c: the two wires of this process: shared memory, and TCP and UDP.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/wire.h"

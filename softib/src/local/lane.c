@@ -1,5 +1,6 @@
-/* lane.c: see lane.h. A thread that delivers to a member, of the member's process or of another one, holds
- * the member's lock, and so does a thread that changes the member's bits in `asleep` and `dozing`.
+/* lane.c: delivers multicast packets to the members of this machine. A thread that delivers to a member, of
+ * the member's process or of another one, holds the member's lock, and so does a thread that changes the
+ * member's bits in `asleep` and `dozing`.
  *
  * No sleeping member misses a packet: a program that is about to sleep sets its bit and then checks for
  * packets; a sender publishes its packet and then checks the bits. A thread that delivers to a sleeping

@@ -1,5 +1,5 @@
-/* gpu.c: see gpu.h. Copies run in the primary context of the memory's device, which the program uses too,
- * on a stream that does not wait for the program's streams.
+/* gpu.c: registers, maps and copies memory of CUDA devices. Copies run in the primary context of the memory's
+ * device, which the program uses too, on a stream that does not wait for the program's streams.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "memory/gpu.h"

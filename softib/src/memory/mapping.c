@@ -1,5 +1,6 @@
-/* mapping.c: see mapping.h. Since Linux 6.11 PROCMAP_QUERY returns a single mapping. Older kernels offer
- * only the text of all mappings, which took most of the time of a registration.
+/* mapping.c: finds the mapping of this process that contains a region. Since Linux 6.11 PROCMAP_QUERY returns
+ * a single mapping. Older kernels offer only the text of all mappings, which took most of the time of a
+ * registration.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "memory/mapping.h"

@@ -1,4 +1,4 @@
-/* region.c: see region.h.
+/* region.c: finds and maps registered memory by its key.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "memory/region.h"

@@ -1,7 +1,8 @@
-/* share.c: see share.h. The sender opens a shared copy in the target's arena. Both sides claim pieces by
- * advancing the word `next`. Each piece costs a system call, so the first pieces are large: half of the
- * remaining bytes, or a third for the side that writes to the other process's memory, which is slower.
- * Later pieces are smaller, so that neither side waits long for the last piece of the other.
+/* share.c: divides a large copy between the processors of sender and receiver. The sender opens a shared copy
+ * in the target's arena. Both sides claim pieces by advancing the word `next`. Each piece costs a system
+ * call, so the first pieces are large: half of the remaining bytes, or a third for the side that writes to
+ * the other process's memory, which is slower. Later pieces are smaller, so that neither side waits long for
+ * the last piece of the other.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "memory/share.h"

@@ -1,4 +1,4 @@
-/* address.c: see address.h.
+/* address.c: records addresses that have reached a port.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/address.h"

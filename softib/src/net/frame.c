@@ -1,4 +1,5 @@
-/* frame.c: see frame.h. Fields are encoded one by one, so that no compiler's padding appears on the wire.
+/* frame.c: encodes and decodes frame headers. Fields are encoded one by one, so that no compiler's padding
+ * appears on the wire.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/frame.h"

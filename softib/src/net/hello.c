@@ -1,4 +1,4 @@
-/* hello.c: see hello.h.
+/* hello.c: encodes, decodes and checks the messages of the handshake.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/hello.h"

@@ -1,4 +1,4 @@
-/* key.c: see key.h.
+/* key.c: reads the key of a fabric and derives other keys from it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/key.h"

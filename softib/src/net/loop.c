@@ -1,4 +1,4 @@
-/* loop.c: see loop.h.
+/* loop.c: the lock, the epoll set and the timer of the TCP/UDP wire.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/loop.h"

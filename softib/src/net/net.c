@@ -1,4 +1,4 @@
-/* net.c: see net.h: start, end and table of operations of the TCP/UDP wire.
+/* net.c: start, end and table of operations of the TCP/UDP wire.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/net.h"

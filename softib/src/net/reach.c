@@ -1,5 +1,5 @@
-/* reach.c: see reach.h. The lock of this wire protects everything here. A failed address is counted at the
- * port that tried it.
+/* reach.c: opens a connection to another node by trying its addresses. The lock of this wire protects
+ * everything here. A failed address is counted at the port that tried it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/reach.h"

@@ -1,4 +1,4 @@
-/* seal.c: see seal.h.
+/* seal.c: computes and checks the seals of datagrams.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/seal.h"

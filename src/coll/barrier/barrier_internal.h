@@ -160,7 +160,7 @@ bool hbarrier_round_written(const struct hbarrier_run *r, int round);
 /* Waits until the run, which is in the list of its lane, is complete. */
 void hbarrier_wait(struct hbarrier_run *r);
 /* Increments the counter of completed barriers by this method. */
-void hbarrier_count(const struct hbarrier *w, enum hbarrier_method method);
+void hbarrier_update_counters(const struct hbarrier *w, enum hbarrier_method method);
 
 /* Records the first error of a run. */
 void hbarrier_record_error(struct hbarrier_run *r, int rc);

@@ -276,7 +276,7 @@ bool hbarrier_can_advance(void *arg)
            (hbarrier_get_lane(r)->machine.stage == BARRIER_IDLE || barrier_stage_is_ready(r));
 }
 
-void hbarrier_count(const struct hbarrier *w, enum hbarrier_method method)
+void hbarrier_update_counters(const struct hbarrier *w, enum hbarrier_method method)
 {
     if (method == METHOD_WRITE)
         counter_add(&runs, 1);
@@ -294,7 +294,7 @@ static void barrier_finish(struct hbarrier_run *r)
 {
     if (r->method == METHOD_SETUP)
         hbarrier_adopt_result(r->w);
-    hbarrier_count(r->w, (enum hbarrier_method)r->method);
+    hbarrier_update_counters(r->w, (enum hbarrier_method)r->method);
     list_remove(&r->link);
     r->over = true;
 }

@@ -99,7 +99,7 @@ bool hbarrier_run_fast(const struct coll_args *args, struct coll_state *state, i
         }
     }
     barrier_machine_next(m, &shape, true); /* ready: no other ranks on this node */
-    hbarrier_count(w, METHOD_WRITE);
+    hbarrier_update_counters(w, METHOD_WRITE);
     *rc = 0;
     return true;
 }

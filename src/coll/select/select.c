@@ -172,7 +172,7 @@ uint64_t coll_select_next(enum coll_kind kind, uint64_t bytes)
     return next;
 }
 
-static int parse_copy(const char *word, struct settings *out)
+static int parse_copy_setting(const char *word, struct settings *out)
 {
     static const char *const words[] = {[COPY_SLOTS] = "slots", [COPY_READ] = "read", [COPY_SPLIT] = "split"};
     for (size_t i = COPY_SLOTS; i < COUNT_OF(words); i++)
@@ -215,7 +215,7 @@ static int parse_item(char *item, struct settings *out, struct site *file)
         return unknown_item(item);
     *equals = '\0';
     if (strcmp(item, "copy") == 0)
-        return parse_copy(equals + 1, out);
+        return parse_copy_setting(equals + 1, out);
     int rc = coll_parse_kind(item, &kind);
     return rc ? rc : coll_parse(kind, equals + 1, &out->forced[kind]);
 }

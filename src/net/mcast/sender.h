@@ -67,7 +67,7 @@ static inline bool mcast_sender_is_idle(const struct mcast_sender *s)
 {
     return s->base == s->next;
 }
-/* The number of packets that may be sent now. */
+/* Returns the number of packets that the window permits to send now. */
 static inline uint32_t mcast_sender_free_slots(const struct mcast_sender *s)
 {
     const uint32_t window = s->rules->window - (s->next - s->base);

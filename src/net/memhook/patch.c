@@ -1,4 +1,5 @@
-/* patch.c: see patch.h. System calls are made without libc, whose wrappers are being patched.
+/* patch.c: writes machine code over functions that other threads may execute. System calls are made without
+ * libc, whose wrappers are being patched.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/memhook/patch.h"

@@ -1,5 +1,5 @@
-/* replace.c: see replace.h. The replacements run in any thread, inside malloc, in signal handlers: they call
- * no function of libc and use no memory but the stack.
+/* replace.c: the functions that replace munmap and similar functions of libc. The replacements run in any
+ * thread, inside malloc, in signal handlers: they call no function of libc and use no memory but the stack.
  *
  * Calls inside libc are caught too, because the function's code jumps, not the table of imported functions:
  * free() of a large block (munmap), realloc() (mremap), trimming (brk through sbrk, madvise, mmap), stacks of

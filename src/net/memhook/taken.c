@@ -1,5 +1,5 @@
-/* taken.c: see taken.h. In doubt too much memory is reported as released: that costs only a new registration,
- * but an unreported release would corrupt data.
+/* taken.c: computes the addresses that a system call releases or changes. In doubt too much memory is
+ * reported as released: that costs only a new registration, but an unreported release would corrupt data.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/memhook/taken.h"

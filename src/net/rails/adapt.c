@@ -1,4 +1,4 @@
-/* adapt.c: see adapt.h.
+/* adapt.c: computes the weights of adaptive striping.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/rails/adapt.h"

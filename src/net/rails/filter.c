@@ -1,4 +1,4 @@
-/* filter.c: see filter.h.
+/* filter.c: reports a striped message when all its stripes have arrived.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/rails/filter.h"

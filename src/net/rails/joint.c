@@ -1,4 +1,4 @@
-/* joint.c: see joint.h.
+/* joint.c: the state machine by which two processes connect a pair of rails.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/rails/joint.h"

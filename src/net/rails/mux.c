@@ -1,4 +1,4 @@
-/* mux.c: see mux.h.
+/* mux.c: selects the rail of the next whole message.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/rails/mux.h"

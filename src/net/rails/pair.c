@@ -1,4 +1,4 @@
-/* pair.c: see pair.h.
+/* pair.c: pairs the rails of two processes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/rails/pair.h"

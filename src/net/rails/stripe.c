@@ -1,4 +1,4 @@
-/* stripe.c: see stripe.h.
+/* stripe.c: divides a message into stripes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/rails/stripe.h"

@@ -51,7 +51,7 @@ static bool same_user(int socket)
     return who.uid == getuid();
 }
 
-/* False with errno. */
+/* Waits until the socket is readable. On failure returns false and sets errno. */
 static bool wait_readable(int socket)
 {
     struct pollfd ready = {.fd = socket, .events = POLLIN};

@@ -1,4 +1,4 @@
-/* process_end.c: see process_end.h.
+/* process_end.c: waits for the end of processes of other jobs by their pidfds.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

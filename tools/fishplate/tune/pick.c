@@ -1,4 +1,4 @@
-/* pick.c: see pick.h.
+/* pick.c: selects the next candidate to measure, and the fastest one at the end.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pick.h"

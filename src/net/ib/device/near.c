@@ -1,5 +1,6 @@
-/* near.c: see near.h. The distance of two devices is the number of PCI bridges between them. In sysfs both
- * are folders, and the folder of a device lies in the folder of its bridge.
+/* near.c: computes the distance between adapters and GPUs. The distance of two devices is the number of PCI
+ * bridges between them. In sysfs both are folders, and the folder of a device lies in the folder of its
+ * bridge.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/device/near.h"

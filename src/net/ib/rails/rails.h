@@ -49,8 +49,8 @@ void ib_spread_rejoin_pairs(
     struct ib_endpoint *ep); /* records unacknowledged messages, and connects the pairs again */
 bool ib_spread_all_sends_done(
     struct ib_endpoint *ep); /* if false, completions of frames over pairs were requested */
-void ib_spread_post_markers(
-    struct ib_endpoint *ep); /* after CLOSE or AGREE: a marker ends each pair's queue pair */
+/* After CLOSE or AGREE: posts the last message (marker) of each pair's queue pair. */
+void ib_spread_post_markers(struct ib_endpoint *ep);
 bool ib_spread_has_room(
     const struct ib_endpoint *ep); /* true if the send queues of all pairs have room for markers */
 
