@@ -17,7 +17,7 @@ bool area_load_cuda(void)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!driver) {
-        printf("no libcuda.so.1: %s\n", dlerror());
+        printf("cannot load libcuda.so.1: %s\n", dlerror());
         return false;
     }
     program_load();
@@ -33,7 +33,7 @@ static void area_require(cuda_result result, const char *what, enum area_kind ki
 {
     if (result == CUDA_OK)
         return;
-    printf("%s of %s memory returned %d\n", what, area_names[kind], result);
+    printf("%s of %s memory returned error %d\n", what, area_names[kind], result);
     exit(1);
 }
 

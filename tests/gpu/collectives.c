@@ -287,7 +287,7 @@ static void test_intercommunicator(void)
     for (int i = 1 - rank % 2; i < size; i += 2)
         wanted += i;
     if (sum != wanted) {
-        printf("rank %d: allreduce between groups gave %d, expected %d\n", rank, sum, wanted);
+        printf("rank %d: sum over an intercommunicator is %d, expected %d\n", rank, sum, wanted);
         errors++;
     }
     area_free(&in);

@@ -14,7 +14,7 @@
 
 static MPI_T_pvar_handle mapgets, mapputs, staged_bytes;
 
-static void hold_copies(bool held)
+static void delay_copies(bool held)
 {
     setenv("SOFTCUDA_LAZY", held ? "1000000000" : "2", 1);
 }
@@ -55,16 +55,16 @@ static void test_sender_dies(void)
     if (rank == victim) {
         MPI_Isend(a.at, BYTES, MPI_BYTE, 0, 2, now, &request);
         MPI_Recv(&go, 1, MPI_INT, 0, 3, now, MPI_STATUS_IGNORE);
-        die();
+        kill_this_rank();
     }
     if (rank == 0) {
         const unsigned long long before = read_counter(mapgets);
-        hold_copies(true);
+        delay_copies(true);
         MPI_Irecv(a.at, BYTES, MPI_BYTE, victim, 2, now, &request);
         wait_for_copy_start(mapgets, before);
         MPI_Send(&go, 1, MPI_INT, victim, 3, now);
         EXPECT_DEATH(MPI_Recv(&go, 1, MPI_INT, victim, 4, now, MPI_STATUS_IGNORE));
-        hold_copies(false);
+        delay_copies(false);
         const int rc = error_class_of(MPI_Wait(&request, MPI_STATUS_IGNORE));
         EXPECT(rc == MPI_SUCCESS || rc == MPIX_ERR_PROC_FAILED);
     }
@@ -79,10 +79,10 @@ static void test_receiver_dies(void)
     if (rank == victim) {
         MPI_Request request;
         const unsigned long long before = read_counter(mapgets);
-        hold_copies(true);
+        delay_copies(true);
         MPI_Irecv(a.at, BYTES, MPI_BYTE, 0, 2, now, &request);
         wait_for_copy_start(mapgets, before);
-        die();
+        kill_this_rank();
     }
     if (rank == 0)
         EXPECT_DEATH(MPI_Send(a.at, BYTES, MPI_BYTE, victim, 2, now));
@@ -97,10 +97,10 @@ static void test_writer_dies(void)
     if (rank == victim) {
         MPI_Request request;
         const unsigned long long before = read_counter(mapputs);
-        hold_copies(true);
+        delay_copies(true);
         MPI_Isend(host.at, BYTES, MPI_BYTE, 0, 2, now, &request);
         wait_for_copy_start(mapputs, before);
-        die();
+        kill_this_rank();
     }
     if (rank == 0)
         EXPECT_DEATH(MPI_Recv(device.at, BYTES, MPI_BYTE, victim, 2, now, MPI_STATUS_IGNORE));
@@ -133,7 +133,7 @@ static void test_death_between_chunks(bool sends)
     }
     if (rank == victim) {
         wait_for_chunks(before);
-        die();
+        kill_this_rank();
     }
     for (int i = 0; i < MANY && rank == 0; i++) {
         const int rc = error_class_of(MPI_Wait(&requests[i], MPI_STATUS_IGNORE));
@@ -170,5 +170,5 @@ int main(int argc, char **argv)
     mapputs = counter_open("p2p_rendezvous_mapput");
     staged_bytes = counter_open("p2p_device_staged_bytes");
     run_phases(argc > 1 ? staged : phases, 3);
-    return finish();
+    return finalize_and_get_status();
 }

@@ -50,7 +50,8 @@ static void test_sum(const char *functions, int fails)
         char text[MPI_MAX_ERROR_STRING];
         int length;
         MPI_Error_string(rc, text, &length);
-        fprintf(stderr, "rank %d: sum while rank 0 fails in \"%s\": %s\n", mpitest_rank, functions, text);
+        fprintf(stderr, "rank %d: sum while these functions fail at rank 0: \"%s\": %s\n", mpitest_rank,
+                functions, text);
     }
     if (fails)
         EXPECT(rc != MPI_SUCCESS);

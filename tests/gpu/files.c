@@ -124,7 +124,7 @@ static void test_collective_blocks(const char *name, enum area_kind kind)
     area_read(&out, 0, wanted, COUNT * 8);
     area_read(&in, 0, found, COUNT * 8);
     if (memcmp(wanted, found, COUNT * 8) != 0) {
-        printf("rank %d: a file that all ranks wrote differs (%s memory)\n", rank, area_names[kind]);
+        printf("rank %d: wrong data in a file that all ranks wrote from %s memory\n", rank, area_names[kind]);
         errors++;
     }
     MPI_Type_free(&turns);

@@ -10,9 +10,9 @@
 
 #define MESSAGES 1000
 
-void host_exchange(char *out, char *in); /* callgrind counts inside this function, see docs/gpu.md */
+void send_to_self(char *out, char *in); /* callgrind counts inside this function, see docs/gpu.md */
 
-__attribute__((noinline, visibility("default"))) void host_exchange(char *out, char *in)
+__attribute__((noinline, visibility("default"))) void send_to_self(char *out, char *in)
 {
     for (int i = 0; i < MESSAGES; i++) {
         MPI_Send(out, 8, MPI_BYTE, 0, 0, MPI_COMM_SELF);
@@ -31,7 +31,7 @@ int main(int argc, char **argv)
     }
     for (int turn = 0; turn < 10; turn++)
         MPI_Sendrecv(out, 8, MPI_BYTE, 0, 0, in, 8, MPI_BYTE, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
-    host_exchange(out, in);
+    send_to_self(out, in);
     MPI_Finalize();
     return 0;
 }

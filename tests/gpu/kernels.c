@@ -78,7 +78,7 @@ static void compare_reduction(const char *kernel, op_kernel *loop, size_t type, 
     EXPECT_EQ(rc, 0);
     EXPECT_EQ(gpu_copy(found, (void *)y, bytes), 0);
     if (memcmp(expected, found, bytes) != 0) {
-        printf("%s differs from the host\n", kernel);
+        printf("kernel %s: the result differs from that of the host loop\n", kernel);
         test_failures++;
     }
     program_free(x);

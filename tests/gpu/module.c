@@ -262,7 +262,7 @@ static void test_destroyed_context(void)
         EXPECT_EQ(cu.free_host(pinned[i]), CUDA_OK);
         EXPECT_EQ(cu.free(device[i]), CUDA_OK);
     }
-    printf("%d addresses were used again\n", again);
+    printf("%d addresses were reused\n", again);
 }
 
 /* The library continues with new buffers after the program has reset its context. */

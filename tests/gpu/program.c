@@ -13,7 +13,7 @@ struct program_cuda cu;
 static void require_success(cuda_result result, const char *what)
 {
     if (result != CUDA_OK) {
-        printf("%s returned %d\n", what, result);
+        printf("%s returned error %d\n", what, result);
         exit(1);
     }
 }
@@ -22,7 +22,7 @@ void program_load(void)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!driver) {
-        printf("no libcuda.so.1: %s\n", dlerror());
+        printf("cannot load libcuda.so.1: %s\n", dlerror());
         exit(77);
     }
     static const struct {
@@ -56,7 +56,7 @@ void program_load(void)
     };
     for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
         if (!(*(void **)wanted[i].where = dlsym(driver, wanted[i].name))) {
-            printf("the driver has no %s\n", wanted[i].name);
+            printf("the driver has no function %s\n", wanted[i].name);
             exit(1);
         }
 }

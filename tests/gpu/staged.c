@@ -30,7 +30,7 @@ static int failed;
 
 #define VECTOR_BYTES 20
 
-static uint64_t count_of(const char *name)
+static uint64_t get_counter(const char *name)
 {
     for (size_t i = 0; i < counters_count(); i++)
         if (strcmp(counters_get(i)->name, name) == 0)
@@ -89,7 +89,7 @@ static void run_step(void)
     net_progress(&fake_ranks[random_below(RANKS)].net);
 }
 
-static bool is_over(const struct message *m)
+static bool is_complete_at_both_ends(const struct message *m)
 {
     return m->send && m->send->complete && m->receive && m->receive->complete;
 }
@@ -141,7 +141,7 @@ static void run_episode(struct fake_rules rules, uint32_t seed)
     int over = 0;
     for (int left = DRAIN; left > 0 && (over < MESSAGES || !fake_is_idle()); left--) {
         run_step();
-        while (over < MESSAGES && is_over(&messages[over]))
+        while (over < MESSAGES && is_complete_at_both_ends(&messages[over]))
             over++;
     }
     setenv("SOFTCUDA_FAIL", "", 1);
@@ -163,16 +163,16 @@ static void run_episodes(struct fake_rules rules, uint32_t n)
     for (uint32_t e = 0; e < n && test_failures == 0; e++) {
         run_episode(rules, e * 7919 + 1);
         if (test_failures)
-            printf("in episode %u\n", e);
+            printf("failed in episode %u\n", e);
     }
 }
 
 static void test_in_order(void)
 {
-    const uint64_t pieces = count_of("p2p_rendezvous_r3"), staged = count_of("p2p_rendezvous_staged");
+    const uint64_t pieces = get_counter("p2p_rendezvous_r3"), staged = get_counter("p2p_rendezvous_staged");
     run_episodes((struct fake_rules){.caps = {.put_ordered = true}}, 6);
-    EXPECT_EQ(count_of("p2p_rendezvous_r3"), pieces);
-    EXPECT(count_of("p2p_rendezvous_staged") > staged + MESSAGES);
+    EXPECT_EQ(get_counter("p2p_rendezvous_r3"), pieces);
+    EXPECT(get_counter("p2p_rendezvous_staged") > staged + MESSAGES);
 }
 
 static void test_out_of_order(void)
@@ -188,9 +188,9 @@ static void test_refused_operations(void)
 /* Messages whose staging buffer cannot be registered at one end go in frames. */
 static void test_failing_registration(void)
 {
-    const uint64_t before = count_of("p2p_rendezvous_r3");
+    const uint64_t before = get_counter("p2p_rendezvous_r3");
     run_episodes((struct fake_rules){.unregistrable = 3, .again = 8}, 6);
-    EXPECT(count_of("p2p_rendezvous_r3") > before);
+    EXPECT(get_counter("p2p_rendezvous_r3") > before);
 }
 
 static void test_failing_writes(void)
@@ -214,17 +214,17 @@ static void test_failing_copies(void)
 /* `auto` uses STAGED from one chunk on, unless the adapter is a program. */
 static void test_choice(void)
 {
-    const uint64_t pieces = count_of("p2p_rendezvous_r3"), staged = count_of("p2p_rendezvous_staged");
+    const uint64_t pieces = get_counter("p2p_rendezvous_r3"), staged = get_counter("p2p_rendezvous_staged");
     tunable_set(tunables_find("RENDEZVOUS"), "auto", SOURCE_PROGRAM);
     run_episodes((struct fake_rules){.caps = {.software = true}}, 2);
-    EXPECT(count_of("p2p_rendezvous_r3") > pieces);
-    EXPECT_EQ(count_of("p2p_rendezvous_staged"), staged);
+    EXPECT(get_counter("p2p_rendezvous_r3") > pieces);
+    EXPECT_EQ(get_counter("p2p_rendezvous_staged"), staged);
     run_episodes((struct fake_rules){.again = 8}, 2);
-    EXPECT(count_of("p2p_rendezvous_staged") > staged + MESSAGES);
+    EXPECT(get_counter("p2p_rendezvous_staged") > staged + MESSAGES);
     tunable_set(tunables_find("RENDEZVOUS"), "r3", SOURCE_PROGRAM);
-    const uint64_t before = count_of("p2p_rendezvous_staged");
+    const uint64_t before = get_counter("p2p_rendezvous_staged");
     run_episodes((struct fake_rules){.again = 8}, 1);
-    EXPECT_EQ(count_of("p2p_rendezvous_staged"), before);
+    EXPECT_EQ(get_counter("p2p_rendezvous_staged"), before);
 }
 
 int main(void)

@@ -26,7 +26,7 @@ struct twin_buffer {
     size_t size;
 };
 
-static struct twin_buffer twin_buffer_for(const struct model *m, int64_t count)
+static struct twin_buffer twin_buffer_alloc(const struct model *m, int64_t count)
 {
     int64_t low, high, extent = model_extent(m), reach = (count - 1) * extent;
     model_true_bounds(m, &low, &high);
@@ -68,7 +68,7 @@ static bool has_overlap(const struct type_pair *m, int64_t count, const struct t
 }
 
 /* Returns the length of the next part: half of the time everything that is left. */
-static size_t random_part_length(size_t left)
+static size_t choose_part_length(size_t left)
 {
     const size_t part = (size_t)random_in(1, 999);
     return random_in(0, 1) || part > left ? left : part;
@@ -77,13 +77,13 @@ static size_t random_part_length(size_t left)
 static void check_type(const struct type_pair *m, int64_t count)
 {
     const size_t bytes = (size_t)(m->type->size * count);
-    struct twin_buffer a = twin_buffer_for(&m->model, count);
+    struct twin_buffer a = twin_buffer_alloc(&m->model, count);
     char *wanted = malloc(bytes + 1), *got = malloc(bytes + 1);
     struct dt_cursor c;
     model_pack(&m->model, count, a.buffer, wanted);
     dt_cursor_init(&c, m->type, count, a.device_buffer);
     for (size_t at = 0; at < bytes;) {
-        const size_t n = random_part_length(bytes - at);
+        const size_t n = choose_part_length(bytes - at);
         EXPECT_EQ(dt_device_pack(&c, got + at, n), 0);
         at += n;
         EXPECT_EQ(c.position, at);
@@ -96,7 +96,7 @@ static void check_type(const struct type_pair *m, int64_t count)
         model_unpack(&m->model, count, a.buffer, got, len);
         dt_cursor_init(&c, m->type, count, a.device_buffer);
         for (size_t at = 0; at < len;) {
-            const size_t n = random_part_length(len - at);
+            const size_t n = choose_part_length(len - at);
             EXPECT_EQ(dt_device_unpack(&c, got + at, n), 0);
             at += n;
         }
@@ -118,7 +118,7 @@ static void test_random_types(void)
         dtype_commit(m.type);
         check_type(&m, count);
         if (test_failures > before)
-            printf("round %d\n", i);
+            printf("failed in round %d\n", i);
         type_pair_free(&m);
     }
 }

@@ -184,7 +184,7 @@ static void test_operation(size_t which, int count, MPI_Datatype type, enum area
 #define TURNS    20
 
 /* All ranks, the owner too, add to the same elements of each window, and fetch and add to a counter. */
-static void accumulate_at_the_same_time(enum area_kind window, enum area_kind buffer)
+static void test_concurrent_accumulates(enum area_kind window, enum area_kind buffer)
 {
     struct area memory = area_alloc(window, ELEMENTS * sizeof(double)),
                 ones = area_alloc(buffer, ELEMENTS * sizeof(double)),
@@ -231,7 +231,7 @@ static void accumulate_at_the_same_time(enum area_kind window, enum area_kind bu
 }
 
 /* Rank 0 computes, without calls of MPI, until the operations of the last rank are complete. */
-static void target_makes_no_calls(void)
+static void test_target_outside_mpi(void)
 {
     struct area memory = area_alloc(AREA_DEVICE, 3 * sizeof(int));
     const int zero[3] = {5, 5, 5};
@@ -299,10 +299,10 @@ int main(int argc, char **argv)
             test_operation(which, 700, columns, kinds[k][0], kinds[k][1], k % 2 == 0);
         }
     MPI_Type_free(&columns);
-    accumulate_at_the_same_time(AREA_DEVICE, AREA_DEVICE);
-    accumulate_at_the_same_time(AREA_DEVICE, AREA_HOST);
-    accumulate_at_the_same_time(AREA_POOL, AREA_DEVICE);
-    target_makes_no_calls();
+    test_concurrent_accumulates(AREA_DEVICE, AREA_DEVICE);
+    test_concurrent_accumulates(AREA_DEVICE, AREA_HOST);
+    test_concurrent_accumulates(AREA_POOL, AREA_DEVICE);
+    test_target_outside_mpi();
     MPI_Finalize();
     return errors ? 1 : 0;
 }

@@ -220,7 +220,8 @@ static bool test_hub_of_dead_process_is_free(void)
     while (wait(&ended) > 0)
         ;
     if (status[0] || status[1] || status[2])
-        printf("FAILED: processes that use the hub in turn: %d, %d, %d\n", status[0], status[1], status[2]);
+        printf("FAILED: statuses of the processes that use the hub in turn: %d, %d, %d, expected 0\n",
+               status[0], status[1], status[2]);
     return !status[0] && !status[1] && !status[2];
 }
 
@@ -236,11 +237,12 @@ int main(int argc, char **argv)
         }
     while (wait(&status) > 0)
         if (status) {
-            printf("FAILED: a host ended with %x\n", status);
+            printf("FAILED: a host ended with wait status %#x, expected 0\n", status);
             failed = 1;
         }
     if (atomic_load(&s->bad)) {
-        printf("FAILED: a host left a barrier %u times before all were in it\n", atomic_load(&s->bad));
+        printf("FAILED: hosts left a barrier %u times before all hosts had entered it\n",
+               atomic_load(&s->bad));
         failed = 1;
     }
     return failed || (c == &by_wires && !test_hub_of_dead_process_is_free());

@@ -171,7 +171,7 @@ static void run_seed(void)
     for (int g = 0; g < GROUPS; g++) {
         group_id[g] = get_id(0, 1000u + (uint32_t)g);
         if (get_id(0, 1000u + (uint32_t)g) != group_id[g])
-            FAIL("a repeated getId got another barrier");
+            FAIL("a repeated request for an id returned another barrier");
         for (int n = 0; n < HOSTS; n++) {
             host[n].id[g] = random_below(3) ? group_id[g] : -1;
             size[g] += host[n].id[g] >= 0;
@@ -179,7 +179,7 @@ static void run_seed(void)
     }
     for (uint64_t steps = 0; !all_finished(); steps++) {
         if (steps > 3000000)
-            FAIL("the barrier does not end");
+            FAIL("the barrier is not complete");
         now += 2000;
         step_host(random_below(HOSTS));
         for (int direction = 0; direction < DIRECTIONS; direction++)
@@ -200,11 +200,11 @@ static void test_exhaustion(void)
         if (get_id(1, i) != (int)i)
             FAIL("barrier %u is number %d", i, received_id);
     if (get_id(1, 9999) != SOFTIB_SWITCH_BARRIERS)
-        FAIL("a barrier too many");
+        FAIL("a request for one barrier more than exist succeeded");
     struct softib_packet p = {SOFTIB_FREE_BARRIER, 77, 1, 0};
     softib_switch_packet(&sw, &p, now, record_id, NULL);
     if (get_id(1, 9999) != 77)
-        FAIL("the freed barrier is not used again");
+        FAIL("the freed barrier is not reused");
     struct softib_packet junk = {SOFTIB_BARRIER_REACHED, 200, 5, 0};
     softib_switch_packet(&sw, &junk, now, record_id, NULL);
     junk = (struct softib_packet){SOFTIB_BARRIER_REACHED, 3, 60000, 0};
@@ -216,7 +216,7 @@ static void leave_barrier(unsigned id, uint16_t port)
     struct softib_packet p = {SOFTIB_LEAVE, (uint8_t)id, port, 0};
     softib_switch_packet(&sw, &p, now, record_id, NULL);
     if (received_id != (int)id)
-        FAIL("nobody answered that port %u leaves barrier %u", port, id);
+        FAIL("no acknowledgement that port %u has left barrier %u", port, id);
 }
 
 /* A barrier is free when the last member has left it. A leave packet that is repeated later does not free the
@@ -233,15 +233,15 @@ static void test_leaving(void)
     leave_barrier(id, 2);
     leave_barrier(id, 1);
     if (!sw.used[id])
-        FAIL("a barrier with a host in it is free");
+        FAIL("a barrier is free although a host is inside");
     leave_barrier(id, 3);
     if (sw.used[id])
-        FAIL("a barrier that all have left is not free");
+        FAIL("a barrier is not free after all hosts have left it");
     if (get_id(7, 2) != (int)id)
-        FAIL("the barrier that all have left is not used again");
+        FAIL("a barrier was not reused after all hosts had left it");
     leave_barrier(id, 3);
     if (!sw.used[id])
-        FAIL("a repeated packet freed a barrier that another has taken");
+        FAIL("a repeated leave packet freed a barrier of another host");
 }
 
 /* Two switch levels, no losses: the last host's leave is acknowledged when its switch has left the upper
@@ -287,10 +287,10 @@ static void test_leaving_two_levels(void)
     if (is_answered(SOFTIB_LEAVE, id, 3) || !sw.used[id])
         FAIL("the last host of a switch was notified that it has left before its switch had left");
     if (is_answered(SOFTIB_WANT_PARTICIPATE, id, 3))
-        FAIL("a host takes part in a barrier that its switch is leaving");
+        FAIL("a host is in a barrier that its switch is leaving");
     cut = false;
     if (!is_answered(SOFTIB_LEAVE, id, 3) || sw.used[id])
-        FAIL("a barrier that all have left is not free");
+        FAIL("a barrier is not free after all hosts have left it");
 }
 
 int main(void)
@@ -302,7 +302,7 @@ int main(void)
     test_leaving_two_levels();
     test_exhaustion();
     test_leaving();
-    printf("40 seeds, one switch and two levels, %d hosts, %d barriers at once, %d rounds: right\n", HOSTS,
+    printf("40 seeds, one switch and two levels, %d hosts, %d barriers at once, %d rounds: no error\n", HOSTS,
            GROUPS, ROUNDS);
     return 0;
 }

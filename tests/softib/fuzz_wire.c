@@ -209,7 +209,7 @@ static void run_test(struct vt *t)
         vt_sync(t);
     }
     for (size_t i = 0; i < 1u << 20; i++)
-        CHECK(t->buf[GUARD + i] == 0x77, "byte %zu was written without a key", i);
+        CHECK(t->buf[GUARD + i] == 0x77, "byte %zu was written by a process without the key", i);
     vt_qp_close(&prey);
     vt_qp_close(&good);
     fabric_free(&fab);

@@ -47,7 +47,7 @@ static bool step_host(struct state *s, int h)
         return false;
     for (int k = 0; k < HOSTS; k++)
         if (s->round[k] < s->round[h] || (s->round[k] == s->round[h] && !s->inside[k]))
-            fail_with_message("a host left a barrier that another had not entered");
+            fail_with_message("a host left a barrier that another host had not entered");
     s->inside[h] = false;
     s->round[h]++;
     return true;
@@ -66,9 +66,9 @@ static void explore_states(const struct state *s)
         explore_states(&next);
     }
     if (!nmoved && nfinished < HOSTS)
-        fail_with_message("nobody can go on");
+        fail_with_message("no host can continue");
     if (nfinished == HOSTS && (s->hub.job || s->hub.released))
-        fail_with_message("the hub is not free when all have left it");
+        fail_with_message("the hub is not free after all hosts have left it");
 }
 
 int main(void)
@@ -77,6 +77,6 @@ int main(void)
     for (int h = 0; h < HOSTS; h++)
         softib_hub_wire(&s.hub, port[h], true);
     explore_states(&s);
-    printf("%d hosts, %d barriers, every order (%lu steps): right\n", HOSTS, ROUNDS, steps);
+    printf("%d hosts, %d barriers, every order (%lu steps): no error\n", HOSTS, ROUNDS, steps);
     return 0;
 }

@@ -76,12 +76,12 @@ static inline struct rdma_cm_event *expect_event(int line, struct rdma_event_cha
 {
     struct rdma_cm_event *e = next_event(c);
     if (!e) {
-        printf("FAILED line %d: no event, %s expected\n", line, rdma_event_str(type));
+        printf("FAILED line %d: no event, expected %s\n", line, rdma_event_str(type));
         exit(1);
     }
     if (e->event != type) {
-        printf("FAILED line %d: %s (status %d), %s expected\n", line, rdma_event_str(e->event), e->status,
-               rdma_event_str(type));
+        printf("FAILED line %d: event %s (status %d), expected %s\n", line, rdma_event_str(e->event),
+               e->status, rdma_event_str(type));
         exit(1);
     }
     return e;
@@ -186,7 +186,7 @@ static inline int close_channels(void)
 {
     rdma_destroy_event_channel(active);
     rdma_destroy_event_channel(passive);
-    printf(failures ? "%d failures\n" : "all calls are right\n", failures);
+    printf(failures ? "%d failures\n" : "all calls have the expected results\n", failures);
     return failures != 0;
 }
 

@@ -57,7 +57,7 @@ static void wait_for_byte(const volatile unsigned char *p, unsigned char want)
 {
     time_t end = time(NULL) + 60;
     while (*p != want)
-        CHECK(time(NULL) < end, "the first bytes did not arrive");
+        CHECK(time(NULL) < end, "the first part of the frame did not arrive in time");
 }
 
 static void expect_unwritten(const unsigned char *p, size_t n, unsigned char want)
@@ -177,9 +177,9 @@ static void test_unread_answers(struct vt *t)
             CHECK(wire_client_read(fd, data, FRAME_BYTES) && frame_decode(data, (uint32_t)fab.id, &f));
             CHECK(!f.length || wire_client_read(fd, data, f.length));
             for (uint32_t i = 0; i < f.length; i++)
-                CHECK(data[i] != 0xee, "byte %u of a READ was read after ibv_dereg_mr", f.offset + i);
+                CHECK(data[i] != 0xee, "byte %u of an answer was read after ibv_dereg_mr", f.offset + i);
         }
-        CHECK(f.arg == 4, "refused with %u", f.arg); /* 4: ANS_ACCESS */
+        CHECK(f.arg == 4, "answer %u, expected ANS_ACCESS (4)", f.arg); /* 4: ANS_ACCESS */
         close(fd);
         memset(data, 0xaa, sizeof(data));
     }
@@ -223,7 +223,7 @@ static void stop_process(pid_t pid)
     time_t end = time(NULL) + 60;
     CHECK(!kill(pid, SIGSTOP));
     while (!all_threads_are_stopped(pid))
-        CHECK(time(NULL) < end, "process %d goes on", (int)pid);
+        CHECK(time(NULL) < end, "process %d is not stopped", (int)pid);
 }
 
 /* Deregisters a region while an own request that uses it stalls because the peer is stopped. */

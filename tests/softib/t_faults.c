@@ -20,14 +20,17 @@ static void receive_and_count(struct vt *t, struct vt_qp *q)
         got++;
     }
     for (unsigned i = 0; i < SENT; i++) {
-        CHECK(copies[i] <= 2, "datagram %u came %u times", i, copies[i]);
+        CHECK(copies[i] <= 2, "datagram %u arrived %u times", i, copies[i]);
         once += copies[i] > 0;
         twice += copies[i] == 2;
     }
     /* loss 0.2, duplication 0.1, reordering 0.1: the bounds are more than ten standard deviations wide */
-    CHECK(once > SENT * 70 / 100 && once < SENT * 90 / 100, "%u of %u arrived", once, SENT);
-    CHECK(twice > SENT * 3 / 100 && twice < SENT * 17 / 100, "%u came twice", twice);
-    CHECK(late > SENT * 3 / 100 && late < SENT * 17 / 100, "%u came late", late);
+    CHECK(once > SENT * 70 / 100 && once < SENT * 90 / 100,
+          "%u of %u datagrams arrived, expected 70 %% to 90 %%", once, SENT);
+    CHECK(twice > SENT * 3 / 100 && twice < SENT * 17 / 100,
+          "%u datagrams arrived twice, expected 3 %% to 17 %%", twice);
+    CHECK(late > SENT * 3 / 100 && late < SENT * 17 / 100,
+          "%u datagrams arrived late, expected 3 %% to 17 %%", late);
     (void)q;
     (void)got;
 }

@@ -35,25 +35,26 @@ int main(void)
     struct ibv_device **list = ibv_get_device_list(&n);
     struct ibv_context *context = list && n > 0 ? ibv_open_device(list[0]) : NULL;
     if (!context)
-        return report_failure("no device");
+        return report_failure("cannot open a device");
     struct mallinfo2 before = mallinfo2();
     /* mallinfo2 reports 0 bytes if malloc is replaced, for example by a sanitizer. */
     if (!has_huge_pages() || before.arena + before.hblks == 0)
         return 77;
     char *block = malloc(BYTES);
     if (!block)
-        return report_failure("no memory");
+        return report_failure("out of memory");
     memset(block, 1, BYTES);
     int mapped = mallinfo2().hblks > before.hblks;
     if (mapped != (getenv("SOFTIB_MALLOC") != NULL))
-        return report_failure(mapped ? "a large block was mapped by itself" : "malloc was not left alone");
+        return report_failure(mapped ? "a large block was not taken from the heap"
+                                     : "malloc was configured in spite of SOFTIB_MALLOC=leave");
     struct ibv_pd *pd = ibv_alloc_pd(context);
     struct ibv_mr *mr = pd ? ibv_reg_mr(pd, block, BYTES, IBV_ACCESS_LOCAL_WRITE) : NULL;
     if (!mr)
-        return report_failure("no region");
+        return report_failure("cannot register memory");
     for (size_t i = 0; i < BYTES; i++)
         if (block[i] != 1)
-            return report_failure("the memory has changed");
+            return report_failure("the contents of the memory changed");
     ibv_dereg_mr(mr);
     ibv_dealloc_pd(pd);
     free(block);

@@ -147,18 +147,18 @@ static int reuse_until_collapsed(void)
     struct ibv_mr *target =
         to ? ibv_reg_mr(pd, to, HUGE, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE) : NULL;
     if (!source || !target)
-        return report_failure("no region");
+        return report_failure("cannot register memory");
     if (write_region(source, target) || memcmp(from, to, HUGE) != 0)
-        return report_failure("a write failed");
+        return report_failure("an RDMA WRITE failed");
     if (huge_kib(to))
-        return report_failure("memory that was used once is brought together");
+        return report_failure("memory was collapsed after its first use");
     for (int i = 0; i < 3; i++)
         if (write_region(source, target))
-            return report_failure("a write failed");
+            return report_failure("an RDMA WRITE failed");
     for (int i = 0; i < ENOUGH && !huge_kib(to); i++)
         sched_yield();
     if (!huge_kib(to) || memcmp(from, to, HUGE) != 0)
-        return report_failure("memory that is used again is not brought together");
+        return report_failure("memory was not collapsed although it was used again");
     ibv_dereg_mr(source);
     ibv_dereg_mr(target);
     return 0;
@@ -171,20 +171,20 @@ int main(void)
     struct ibv_context *context = list && n > 0 ? ibv_open_device(list[0]) : NULL;
     pd = context ? ibv_alloc_pd(context) : NULL;
     if (!pd)
-        return report_failure("no device");
+        return report_failure("cannot open a device");
     if (!can_collapse_pages())
         return 77;
     if (register_new_blocks(REGIONS) != 0)
-        return report_failure("memory that is used for the first time is brought together");
+        return report_failure("memory was collapsed at its first registration");
     if (connect_qp(context))
-        return report_failure("no queue pair");
+        return report_failure("cannot create a queue pair");
     if (reuse_until_collapsed())
         return 1;
     n = register_new_blocks(REGIONS);
     if (n <= 0)
-        return report_failure("new memory is not brought together although other memory was used again");
+        return report_failure("new memory was not collapsed after other memory had been reused");
     if (n == REGIONS)
-        return report_failure("memory that is never used again is still brought together");
+        return report_failure("new memory is still collapsed although memory is never reused");
     ibv_destroy_qp(qp);
     ibv_destroy_cq(cq);
     ibv_dealloc_pd(pd);

@@ -42,7 +42,7 @@ static void run_foreign_process(uint64_t key, int ready, int go)
     int fd = shared_create("softib-registry", sizeof(struct registry));
     struct registry *r = fd < 0 ? NULL : registry_map(fd);
     if (!r)
-        fail_test("a registry");
+        fail_test("cannot create a registry");
     r->bytes = sizeof(*r);
     r->magic = SHM_MAGIC;
     snprintf(name, sizeof(name), "%d.%d.0000000000000001", getpid(), fd);
@@ -50,10 +50,10 @@ static void run_foreign_process(uint64_t key, int ready, int go)
     bind_foreign_name(SOCK_STREAM, key, "lock.0"); /* accepts connections and never answers */
     bind_foreign_name(SOCK_DGRAM, key, "lock.1");  /* bound, but does not listen */
     if (write(ready, &c, 1) != 1 || read(go, &c, 1) != 1)
-        fail_test("the test");
+        fail_test("cannot synchronise with the test");
     for (uint32_t m = 0; m < MEMBERS; m++)
         if (atomic_load(&r->member[m].gen)) {
-            fprintf(stderr, "FAILED: a process of another user joined the stranger's registry\n");
+            fprintf(stderr, "FAILED: a process joined the registry of another user\n");
             exit(1);
         }
     exit(0);
@@ -64,9 +64,9 @@ static void run_joiner(int ready, int go)
     char c = 1;
     struct ibv_device **list = ibv_get_device_list(NULL);
     if (!list || !list[0] || !ibv_open_device(list[0]))
-        fail_test("joining");
+        fail_test("cannot join the fabric");
     if (write(ready, &c, 1) != 1 || read(go, &c, 1) != 1)
-        fail_test("the test");
+        fail_test("cannot synchronise with the test");
     _exit(0);
 }
 
@@ -74,7 +74,7 @@ static void wait_for_processes(int fd, int n)
 {
     for (char c; n; n--)
         if (read(fd, &c, 1) != 1)
-            fail_test("a process ended");
+            fail_test("a process ended early");
 }
 
 int main(void)
@@ -88,7 +88,7 @@ int main(void)
     }
     alarm(100);
     if (!fabric_parse(getenv("SOFTIB_FABRIC"), &f, err, sizeof(err)) || pipe(ready) || pipe(go))
-        fail_test("setting up");
+        fail_test("cannot set up the test");
     uint64_t key = registry_key(&f);
     if (!fork()) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -109,12 +109,12 @@ int main(void)
     for (uint32_t m = 1; r && m < MEMBERS; m++)
         live += atomic_load(&r->member[m].live);
     if (live != JOINERS) {
-        fprintf(stderr, "FAILED: %u of %d processes are in the same registry\n", live, JOINERS);
+        fprintf(stderr, "FAILED: %u of %d processes are in one registry\n", live, JOINERS);
         bad = 1;
     }
     for (int i = 0; i <= JOINERS; i++)
         if (write(go[1], "", 1) != 1)
-            fail_test("the test");
+            fail_test("cannot synchronise with the test");
     while (wait(&status) > 0)
         bad |= status != 0;
     fabric_free(&f);

@@ -50,20 +50,20 @@ int main(void)
     struct sockaddr_un a;
     char text[4096], err[256], name[96];
     if (!fabric_parse(getenv("SOFTIB_FABRIC"), &f, err, sizeof(err)))
-        return fail_test("the fabric: ", err);
+        return fail_test("SOFTIB_FABRIC: ", err);
     socklen_t len = abstract_name(&a, "softib/%016llx/lock.0", (unsigned long long)registry_key(&f));
     int lock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (lock < 0 || bind(lock, (struct sockaddr *)&a, len) || listen(lock, 64))
         return fail_test("cannot hold the lock", "");
     int got = join_in_child(text, sizeof(text));
     if (got != ETIMEDOUT)
-        return fail_test("joining did not give up; it said: ", text);
+        return fail_test("the join did not end with ETIMEDOUT; standard error: ", text);
     snprintf(name, sizeof(name), "cannot join the fabric: process %d has been joining it for 1 s", getpid());
     if (!strstr(text, name))
-        return fail_test("it did not say for whom it waited, but: ", text);
+        return fail_test("the message does not name the stopped process: ", text);
     close(lock);
     if (join_in_child(text, sizeof(text)))
-        return fail_test("the lock is free, and yet: ", text);
+        return fail_test("the lock is free, but the join failed: ", text);
     fabric_free(&f);
     return 0;
 }

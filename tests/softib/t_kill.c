@@ -109,8 +109,8 @@ static void serve_one_victim(struct vt *t, struct ibv_srq *srq, unsigned n)
     do
         wc = (struct ibv_wc){0};
     while (!ibv_poll_cq(t->cq, 1, &wc) || wc.opcode & IBV_WC_RECV);
-    CHECK(wc.wr_id == 7 && wc.status == IBV_WC_RETRY_EXC_ERR, "to a dead process: %s",
-          ibv_wc_status_str(wc.status));
+    CHECK(wc.wr_id == 7 && wc.status == IBV_WC_RETRY_EXC_ERR,
+          "request to a dead process: %s, expected a retry error", ibv_wc_status_str(wc.status));
     vt_qp_close(&q);
     close(pair[0]);
 }
@@ -153,7 +153,8 @@ int main(void)
     if (!pid)
         run_survivor();
     CHECK(waitpid(pid, &status, 0) == pid);
-    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "ended with %x", status);
-    CHECK(!find_traces(), "a socket of the fabric is left");
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "the victim ended with wait status %#x",
+          status);
+    CHECK(!find_traces(), "a file or socket of the fabric remains");
     return 0;
 }

@@ -115,7 +115,7 @@ static void send_token(int fd)
 static void await_token(int fd)
 {
     char c;
-    CHECK(recv(fd, &c, 1, 0) == 1, "a member is gone");
+    CHECK(recv(fd, &c, 1, 0) == 1, "a member has ended");
 }
 
 static void rejoin_group(struct multicast_end *e)
@@ -126,7 +126,7 @@ static void rejoin_group(struct multicast_end *e)
         for (int polls = 0; polls < 300; polls++)
             while (ibv_poll_cq(e->cq, 1, &wc) == 1) {
                 const struct packet *p = (const void *)(e->buf + wc.wr_id * STRIDE + GRH);
-                CHECK(wc.status == IBV_WC_SUCCESS && p->number > last, "%llu after %llu",
+                CHECK(wc.status == IBV_WC_SUCCESS && p->number > last, "packet %llu arrived after %llu",
                       (unsigned long long)p->number, (unsigned long long)last);
                 last = p->number;
                 repost_receive(e, wc.wr_id);
@@ -152,7 +152,7 @@ static void run_member(int fd, enum member_behaviour member_behaviour)
         struct ibv_wc wc = next_completion(&e, member_behaviour);
         const struct packet *p = (const void *)(e.buf + wc.wr_id * STRIDE + GRH);
         want = want ? want : p->number;
-        CHECK(p->number == want, "packet %llu instead of %llu", (unsigned long long)p->number,
+        CHECK(p->number == want, "packet %llu arrived, expected %llu", (unsigned long long)p->number,
               (unsigned long long)want);
         CHECK(wc.byte_len == GRH + sizeof(*p) + p->length);
         for (uint32_t k = 0; k < p->length; k++)
@@ -211,7 +211,7 @@ static void stop_member(struct child *c)
 {
     int status;
     CHECK(!kill(c->pid, SIGKILL) && waitpid(c->pid, &status, 0) == c->pid);
-    CHECK(WIFSIGNALED(status), "a member ended with %x", status);
+    CHECK(WIFSIGNALED(status), "a member ended with wait status %#x", status);
     close(c->fd);
 }
 

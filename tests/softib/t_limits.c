@@ -27,7 +27,7 @@ static void forbid_system_call(int number)
     };
     struct sock_fprog prog = {sizeof(code) / sizeof(code[0]), code};
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
-        vt_skip("no filter of system calls can be set");
+        vt_skip("no seccomp filter can be installed");
 }
 
 static size_t used_address_space(void)
@@ -54,7 +54,7 @@ static void expect_message(int fd, const char *words)
     ssize_t n = read(fd, text, sizeof(text) - 1);
     text[n > 0 ? n : 0] = 0;
     if (!strstr(text, words)) {
-        printf("FAILED: it said \"%s\", nothing of \"%s\"\n", text, words);
+        printf("FAILED: the message \"%s\" does not contain \"%s\"\n", text, words);
         exit(1);
     }
 }
@@ -113,7 +113,7 @@ static int test_without_proc(bool all)
     int pipes[2];
     struct ibv_device **list = ibv_get_device_list(NULL);
     if (!hide_proc(all))
-        vt_skip("/proc cannot be hidden");
+        vt_skip("/proc cannot be hidden here");
     CHECK(list && list[0] && !pipe(pipes));
     fflush(stderr);
     int keep = dup(2);
@@ -122,7 +122,7 @@ static int test_without_proc(bool all)
     struct ibv_context *c = ibv_open_device(list[0]);
     int e = errno;
     dup2(keep, 2);
-    CHECK(!c && e == (all ? ENOENT : ESRCH), "opened, or errno %d", e);
+    CHECK(!c && e == (all ? ENOENT : ESRCH), "the device was opened, or errno is %d", e);
     expect_message(pipes[0], all ? "/proc: mount it" : "cannot join the fabric");
     return 0;
 }

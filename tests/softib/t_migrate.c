@@ -59,17 +59,19 @@ static void test_refusals(struct vt *t, struct vt_qp *q)
     struct ibv_qp_attr a = {.path_mig_state = IBV_MIG_REARM};
     CHECK(!ibv_query_device(t->ctx, &d) && d.device_cap_flags & IBV_DEVICE_AUTO_PATH_MIG);
     CHECK(query_mig_state(q) == IBV_MIG_MIGRATED);
-    CHECK(ibv_modify_qp(q->qp, &a, IBV_QP_PATH_MIG_STATE) == EINVAL, "no alternate path is loaded");
+    CHECK(ibv_modify_qp(q->qp, &a, IBV_QP_PATH_MIG_STATE) == EINVAL, "armed without an alternate path");
     a.alt_port_num = 9;
     a.alt_ah_attr.dlid = q->peer.lid;
-    CHECK(ibv_modify_qp(q->qp, &a, IBV_QP_ALT_PATH) == EINVAL, "there is no port 9");
+    CHECK(ibv_modify_qp(q->qp, &a, IBV_QP_ALT_PATH) == EINVAL,
+          "accepted an alternate path from port 9, which does not exist");
     a.alt_port_num = 1;
     a.alt_ah_attr.dlid = 0x7fff;
-    CHECK(ibv_modify_qp(q->qp, &a, IBV_QP_ALT_PATH) == EINVAL, "nobody has that LID");
+    CHECK(ibv_modify_qp(q->qp, &a, IBV_QP_ALT_PATH) == EINVAL,
+          "accepted an alternate path to a LID of no port");
     a.path_mig_state = IBV_MIG_ARMED;
     a.alt_ah_attr.dlid = q->peer.lid;
     CHECK(ibv_modify_qp(q->qp, &a, IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE) == EINVAL,
-          "only the adapter arms a path");
+          "the program changed the state to IBV_MIG_ARMED");
 }
 
 /* Side 1 sends `ROUNDS` numbered messages, side 0 checks that each arrived once and in order. */
@@ -87,7 +89,7 @@ static void send_and_check_messages(struct vt *t, struct vt_qp *q, unsigned seed
         if (t->side == 0)
             vt_expect_bytes(t->buf + 4096 * i, 4000, seed + i, "after migration");
     }
-    CHECK(vt_has_no_completion(t->cq, 5), "a message came twice");
+    CHECK(vt_has_no_completion(t->cq, 5), "a message arrived twice");
     vt_sync(t);
 }
 
@@ -110,7 +112,8 @@ static void test_by_port(struct vt *t, int away)
     load_alternate_path(&q, 2, theirs, 0);
     vt_sync(t);
     send_and_check_messages(t, &q, 1);
-    CHECK(query_mig_state(&q) == IBV_MIG_ARMED, "state %d", query_mig_state(&q));
+    CHECK(query_mig_state(&q) == IBV_MIG_ARMED, "migration state %d, expected IBV_MIG_ARMED",
+          query_mig_state(&q));
     vt_sync(t);
     if (t->side == away) {
         set_port_state("down", away);

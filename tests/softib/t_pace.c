@@ -34,7 +34,7 @@ static void test_rate(struct vt *t, enum ibv_wr_opcode op)
         for (unsigned i = 0; i < COUNT; i++)
             CHECK(vt_expect_completion(t->cq, IBV_WC_SUCCESS).wr_id == i);
         double took = now_seconds() - start, least = (double)COUNT * MESSAGE / 200e6;
-        CHECK(took > least * 0.95, "%.0f MB/s over a link of 200", (double)COUNT * MESSAGE / took / 1e6);
+        CHECK(took > least * 0.95, "%.0f MB/s over a link of 200 MB/s", (double)COUNT * MESSAGE / took / 1e6);
         if (op == IBV_WR_RDMA_READ)
             vt_expect_bytes(t->buf + off, MESSAGE, 5, "paced read");
     }
@@ -56,8 +56,8 @@ static void test_latency(struct vt *t)
     if (t->side == 1) {
         CHECK(!vt_post_request(&q, t, IBV_WR_SEND, 2, 0, 8, 0, 0));
         vt_expect_completion(t->cq, IBV_WC_SUCCESS);
-        CHECK(now_seconds() - start > 2 * 0.0015, "there and back in %.0f us over a link of 1.5 ms",
-              (now_seconds() - start) * 1e6);
+        CHECK(now_seconds() - start > 2 * 0.0015,
+              "round trip of %.0f us over a link with a latency of 1.5 ms", (now_seconds() - start) * 1e6);
     } else {
         vt_expect_completion(t->cq, IBV_WC_SUCCESS);
         CHECK(!vt_post_request(&q, t, IBV_WR_SEND, 2, 0, 8, 0, 0));
@@ -85,7 +85,7 @@ static void test_bus(struct vt *t)
         CHECK(vt_expect_completion(t->cq, IBV_WC_SUCCESS).wr_id == i);
     vt_sync(t); /* both sides have completed their writes */
     double took = now_seconds() - start;
-    CHECK(took > least * 0.95, "%.0f MB/s over a bus of 200", 2.0 * COUNT * MESSAGE / took / 1e6);
+    CHECK(took > least * 0.95, "%.0f MB/s over a bus of 200 MB/s", 2.0 * COUNT * MESSAGE / took / 1e6);
     vt_expect_bytes(t->buf + (4u << 20), MESSAGE, 7, "over the bus");
     vt_qp_close(&q);
 }
@@ -148,7 +148,7 @@ static void test_multicast(struct vt *t)
             vt_expect_completion(t->cq, IBV_WC_SUCCESS);
         }
         double took = now_seconds() - start, least = (double)packets * bytes / 200e6;
-        CHECK(took > least * 0.95, "%.0f MB/s of multicast over a link of 200",
+        CHECK(took > least * 0.95, "%.0f MB/s of multicast over a link of 200 MB/s",
               (double)packets * bytes / took / 1e6);
         CHECK(!ibv_destroy_ah(ah));
     }

@@ -57,12 +57,12 @@ static void test_paths(struct vt *t, struct vt_qp *q)
             vt_post_receive(q, t, 1, 0, 256);
             vt_sync(t);
             struct ibv_wc wc = vt_expect_completion(t->cq, IBV_WC_SUCCESS);
-            CHECK(wc.dlid_path_bits == k && wc.slid == q->peer.lid + 3 - k, "path %u, slid %u",
+            CHECK(wc.dlid_path_bits == k && wc.slid == q->peer.lid + 3 - k, "dlid_path_bits %u, slid %u",
                   wc.dlid_path_bits, wc.slid);
         }
     }
     struct ibv_ah_attr a = {.dlid = q->peer.lid, .port_num = 1, .src_path_bits = 4};
-    CHECK(!ibv_create_ah(t->pd, &a), "there is no fifth path");
+    CHECK(!ibv_create_ah(t->pd, &a), "created an address handle for a fifth path");
 }
 
 static void test_down_and_up(struct vt *t, struct vt_qp *ud)
@@ -89,7 +89,7 @@ static void test_down_and_up(struct vt *t, struct vt_qp *ud)
     }
     vt_sync(t);
     if (t->side == 0) {
-        CHECK(vt_has_no_completion(t->cq, 20), "through a port that is down");
+        CHECK(vt_has_no_completion(t->cq, 20), "a datagram arrived through a port that is down");
         run_tool("ctl port up node0");
         expect_event(t, IBV_EVENT_PORT_ACTIVE);
     }
@@ -109,7 +109,7 @@ static struct registry *open_registry(struct fabric *f)
     CHECK(fabric_parse(getenv("SOFTIB_FABRIC"), f, err, sizeof(err)), "%s", err);
     int fd = registry_find(registry_key(f));
     struct registry *r = fd < 0 ? NULL : registry_map(fd);
-    CHECK(r, "no registry");
+    CHECK(r, "cannot open the registry");
     return r;
 }
 
@@ -188,7 +188,8 @@ static bool test_answer_in_flight(struct vt *t, bool returns)
     }
     vt_sync(t);
     if (t->side == 0) {
-        CHECK(counter[0] == 6, "done %llu times", (unsigned long long)counter[0] - 5);
+        CHECK(counter[0] == 6, "the atomic was executed %llu times, expected 1",
+              (unsigned long long)counter[0] - 5);
         atomic_store(&reg->port[0].up, 1);
     }
     vt_sync(t);

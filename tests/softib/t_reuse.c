@@ -35,7 +35,7 @@ static unsigned count_distinct_keys(const uint32_t *keys)
         entries += !used[keys[i] >> MR_SHIFT];
         used[keys[i] >> MR_SHIFT] = true;
         for (int k = 0; k < i; k++)
-            CHECK(keys[k] != keys[i], "key %#x of round %d again in round %d", keys[i], k, i);
+            CHECK(keys[k] != keys[i], "key %#x of round %d was reused in round %d", keys[i], k, i);
     }
     return entries;
 }
@@ -65,9 +65,10 @@ static void run_test(struct vt *t)
         close(fd);
     }
     const int left = count_mappings(FILE_NAME);
-    CHECK(left <= MAPPINGS, "%d mappings of the other side's memory, all of which is gone", left);
+    CHECK(left <= MAPPINGS, "%d mappings of freed memory of the other side", left);
     const unsigned entries = count_distinct_keys(keys);
-    CHECK(entries <= ENTRIES_MAX, "%u entries of the table for one region at a time", entries);
+    CHECK(entries <= ENTRIES_MAX, "the keys use %u table entries, although one region exists at a time",
+          entries);
     vt_sync(t);
     vt_qp_close(&q);
 }

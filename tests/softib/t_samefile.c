@@ -18,7 +18,7 @@ static void write_text_file(const char *path, const char *text)
 {
     int fd = open(path, O_WRONLY);
     if (fd < 0 || write(fd, text, strlen(text)) < 0)
-        vt_skip("no user namespace can be set up");
+        vt_skip("no user namespace can be created");
     close(fd);
 }
 
@@ -30,7 +30,7 @@ static void mount_file_systems(void)
     gid_t gid = getgid();
     if (unshare(CLONE_NEWNS)) {
         if (unshare(CLONE_NEWUSER | CLONE_NEWNS))
-            vt_skip("no mount namespace can be made");
+            vt_skip("no mount namespace can be created");
         write_text_file("/proc/self/setgroups", "deny");
         snprintf(map, sizeof(map), "%u %u 1", uid, uid);
         write_text_file("/proc/self/uid_map", map);
@@ -72,7 +72,7 @@ static void run_test(struct vt *t)
         int wrong = create_file_with_inode(dirs[0], 0, &a),
             right = create_file_with_inode(dirs[1], a, &b); /* the same inode number as the first file */
         if (a != b)
-            vt_skip("the two file systems number their files differently");
+            vt_skip("the two file systems assign different inode numbers");
         CHECK(dup(wrong) > right); /* a search for the file, up or down, finds the wrong one first */
         decoy = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, wrong, 0);
         p = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, right, 0);

@@ -44,7 +44,8 @@ static void test_stopped(struct vt *t)
             CHECK(!posted);
             if (!n)
                 wc = vt_expect_completion(t->cq, IBV_WC_SUCCESS);
-            CHECK(wc.status == IBV_WC_SUCCESS, "to a stopped process: %s", ibv_wc_status_str(wc.status));
+            CHECK(wc.status == IBV_WC_SUCCESS, "request to a stopped process: %s",
+                  ibv_wc_status_str(wc.status));
         }
         vt_sync(t);
         if (t->side == 1)

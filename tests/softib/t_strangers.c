@@ -68,21 +68,21 @@ static void test_without_key(struct vt *t)
         struct frame f = make_foreign_read(&q);
         int fd = wire_client_connect(&fab, &q);
         wire_client_send(&fab, fd, &f, bytes, sizeof(bytes));
-        CHECK(is_disconnected(fd), "it listens to one who has not greeted");
+        CHECK(is_disconnected(fd), "a client that sent no greeting is still connected");
         close(fd);
         fd = wire_client_greet_as(&fab, &q, q.me.qpn >> 14, true);
         wire_client_send(&fab, fd, &f, bytes, sizeof(bytes));
-        CHECK(is_disconnected(fd), "it listens to one who has proved nothing");
+        CHECK(is_disconnected(fd), "a client with an invalid proof is still connected");
         close(fd);
         /* A member that claims to be another one. */
         fd = wire_client_greet_as(&fab, &q, (q.me.qpn >> 14) + 1, false);
         wire_client_send(&fab, fd, &f, bytes, sizeof(bytes));
-        CHECK(wire_client_ping(&fab, fd, &q), "it hung up");
+        CHECK(wire_client_ping(&fab, fd, &q), "a member was disconnected");
         close(fd);
     }
     vt_sync(t);
     for (size_t i = 0; t->side == 0 && i < 4096; i++)
-        CHECK(t->buf[i] != MARKER, "byte %zu was written by a stranger", i);
+        CHECK(t->buf[i] != MARKER, "byte %zu was written by a process that is not a member", i);
     exchange_data(t, &q);
     vt_qp_close(&q);
 }
@@ -137,13 +137,13 @@ static void test_datagrams(struct vt *t)
         static const uint8_t want[] = {1, 4, 6};
         for (unsigned i = 0; i < 3; i++) {
             vt_expect_completion(t->cq, IBV_WC_SUCCESS);
-            CHECK(t->buf[i * 4096 + 40] == want[i], "datagram %u was taken, not %u", t->buf[i * 4096 + 40],
-                  want[i]);
+            CHECK(t->buf[i * 4096 + 40] == want[i], "datagram %u was delivered, expected %u",
+                  t->buf[i * 4096 + 40], want[i]);
         }
     }
     vt_sync(t);
     if (t->side == 0)
-        CHECK(vt_has_no_completion(t->cq, 10), "one more was taken");
+        CHECK(vt_has_no_completion(t->cq, 10), "an additional datagram was delivered");
     vt_qp_close(&q);
 }
 
@@ -191,8 +191,8 @@ static void test_many_connections(struct vt *t, pid_t victim)
             CHECK(!connect(fd[i], (struct sockaddr *)&to, sizeof(to)) || errno == EINPROGRESS);
         }
         for (unsigned i = 0; i < 200; i++) {
-            CHECK(count_descriptors(victim) < before + 140, "%u strangers have descriptors",
-                  count_descriptors(victim) - before);
+            CHECK(count_descriptors(victim) < before + 140,
+                  "%u foreign connections use descriptors of the victim", count_descriptors(victim) - before);
             sched_yield();
         }
     }
@@ -225,7 +225,7 @@ static void test_flood(struct vt *t, pid_t victim)
             at = (at + (n > 0 ? (size_t)n : 0)) % sizeof(pings);
         }
         size_t now = resident_bytes(victim);
-        CHECK(now < before + GROWTH_MAX, "%zu MB of questions made it grow by %zu MB", sent >> 20,
+        CHECK(now < before + GROWTH_MAX, "%zu MB of requests increased its memory by %zu MB", sent >> 20,
               (now - before) >> 20);
         close(fd);
     }
@@ -253,7 +253,7 @@ static void test_descriptor_limit(struct vt *t)
     vt_sync(t);
     if (t->side == 1) {
         int fd = wire_client_connect(&fab, &q);
-        CHECK(is_disconnected(fd), "it is left waiting");
+        CHECK(is_disconnected(fd), "a caller without a free descriptor is not disconnected");
         close(fd);
     }
     vt_sync(t);

@@ -84,7 +84,8 @@ int wire_client_greet_as(const struct fabric *fab, const struct vt_qp *q, uint32
     wire_client_send(fab, fd, &f, nonce, sizeof(nonce));
     CHECK(wire_client_read(fd, ack, sizeof(ack)), "no answer to HELLO");
     key_proof(KEY_CALLED, hello, sizeof(hello), nonce, ack + FRAME_BYTES, proof);
-    CHECK(!memcmp(proof, ack + FRAME_BYTES + NONCE_BYTES, sizeof(proof)), "the other side proves nothing");
+    CHECK(!memcmp(proof, ack + FRAME_BYTES + NONCE_BYTES, sizeof(proof)),
+          "the proof of the other side is invalid");
     key_proof(KEY_CALLER, hello, sizeof(hello), nonce, ack + FRAME_BYTES, proof);
     f.type = FRAME_PROOF;
     proof[0] ^= lie;

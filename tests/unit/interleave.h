@@ -150,7 +150,7 @@ static bool interleave_expand_state(struct explore *e, const void *state)
     for (int choice = 0; choice < explorer.processes * CHOICES; choice++) {
         interleave_replay(e, e->at);
         if (memcmp(&explorer.now, state, sizeof(explorer.now)) != 0) {
-            explorer.wrong = "the same choices led to another state";
+            explorer.wrong = "a replay of the same choices led to another state";
             return false;
         }
         explorer.wrong = explorer.check();
@@ -165,7 +165,7 @@ static bool interleave_expand_state(struct explore *e, const void *state)
         explore_add(e, &explorer.now, interleave_events[choice]);
     }
     if (wants && !goes_on)
-        explorer.wrong = "nobody can go on";
+        explorer.wrong = "no process can continue";
     return !explorer.wrong;
 }
 

@@ -26,11 +26,11 @@ static void test_solicited(struct vt *t, struct vt_qp *q)
         CHECK(!ibv_req_notify_cq(t->cq, 1));
         vt_sync(t);
         vt_expect_completion(t->cq, IBV_WC_SUCCESS);
-        CHECK(!wait_for_event(t, 50, &cq), "an ordinary completion must not raise a solicited-only event");
+        CHECK(!wait_for_event(t, 50, &cq), "an event of an unsolicited message, expected none");
         vt_sync(t);
         CHECK(wait_for_event(t, 30000, &cq) && cq == t->cq);
         vt_expect_completion(t->cq, IBV_WC_SUCCESS);
-        CHECK(!wait_for_event(t, 20, &cq), "one arming, one event");
+        CHECK(!wait_for_event(t, 20, &cq), "a second event without ibv_req_notify_cq");
         CHECK(!ibv_req_notify_cq(t->cq, 0));
         vt_sync(t);
         CHECK(wait_for_event(t, 30000, &cq));
@@ -125,7 +125,7 @@ static void test_many_queues(struct vt *t)
     unsigned seen = 0;
     for (int i = 0; t->side == 0 && i < QUEUES; i++) {
         struct ibv_cq *hit;
-        CHECK(wait_for_event(t, 30000, &hit), "event %d of %d", i, QUEUES);
+        CHECK(wait_for_event(t, 30000, &hit), "no event for queue %d of %d in 30 s", i, QUEUES);
         for (int k = 0; k < QUEUES; k++)
             seen |= (unsigned)(cq[k] == hit) << k;
     }
@@ -156,7 +156,7 @@ static void test_resize(struct vt *t)
             vt_sync(t);
             int r = t->side ? 0 : ibv_resize_cq(cq, 64);
             CHECK(!r, "%d", r);
-            CHECK(t->side || ibv_resize_cq(cq, 3) != 0, "too small for what is in it");
+            CHECK(t->side || ibv_resize_cq(cq, 3) != 0, "resized to fewer entries than it holds");
             vt_sync(t);
         }
     }
@@ -198,7 +198,7 @@ static void test_extended(struct vt *t)
         CHECK(!ibv_next_poll(cx) && cx->wr_id == 12 && ibv_wc_read_byte_len(cx) == 100);
         CHECK(ibv_next_poll(cx) == ENOENT);
         ibv_end_poll(cx);
-        vt_expect_bytes(t->buf + (1u << 20), 100, 4, "wr write");
+        vt_expect_bytes(t->buf + (1u << 20), 100, 4, "written by ibv_wr_rdma_write");
     } else {
         unsigned char a[24] = {0};
         struct ibv_data_buf in[2] = {{a, 10}, {a + 10, 14}};

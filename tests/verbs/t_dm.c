@@ -10,7 +10,7 @@
 static void test_limits(struct vt *t, uint64_t most)
 {
     struct ibv_alloc_dm_attr a = {.length = most + 1};
-    CHECK(!ibv_alloc_dm(t->ctx, &a), "more than the device has");
+    CHECK(!ibv_alloc_dm(t->ctx, &a), "allocated more memory than the device reports");
     a = (struct ibv_alloc_dm_attr){.length = 0};
     CHECK(!ibv_alloc_dm(t->ctx, &a) && errno == EINVAL);
     a = (struct ibv_alloc_dm_attr){.length = LENGTH, .comp_mask = 1u << 30};
@@ -25,7 +25,8 @@ static void test_copies(struct vt *t, struct ibv_dm *dm)
     CHECK(!memcmp(t->buf + LENGTH, t->buf + 64, LENGTH - 64));
     CHECK(ibv_memcpy_to_dm(dm, 4, t->buf, LENGTH) && ibv_memcpy_from_dm(t->buf, dm, LENGTH + 4, 4),
           "outside");
-    CHECK(ibv_memcpy_to_dm(dm, 1, t->buf, 4) && ibv_memcpy_from_dm(t->buf, dm, 0, 3), "not aligned");
+    CHECK(ibv_memcpy_to_dm(dm, 1, t->buf, 4) && ibv_memcpy_from_dm(t->buf, dm, 0, 3),
+          "copied at an unaligned offset or length");
 }
 
 static void test_remote_write(struct vt *t, struct ibv_dm *dm)
@@ -33,8 +34,9 @@ static void test_remote_write(struct vt *t, struct ibv_dm *dm)
     struct vt_qp q;
     uint32_t theirs;
     const unsigned access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-    CHECK(!ibv_reg_dm_mr(t->pd, dm, 0, LENGTH, access), "addresses are offsets");
-    CHECK(!ibv_reg_dm_mr(t->pd, dm, 64, LENGTH, access | IBV_ACCESS_ZERO_BASED), "longer than the memory");
+    CHECK(!ibv_reg_dm_mr(t->pd, dm, 0, LENGTH, access), "registered without IBV_ACCESS_ZERO_BASED");
+    CHECK(!ibv_reg_dm_mr(t->pd, dm, 64, LENGTH, access | IBV_ACCESS_ZERO_BASED),
+          "registered a range that exceeds the memory");
     struct ibv_mr *mr = ibv_reg_dm_mr(t->pd, dm, 0, LENGTH, access | IBV_ACCESS_ZERO_BASED);
     CHECK(mr && ibv_free_dm(dm) == EBUSY);
     vt_qp_open(t, vt_defaults(IBV_QPT_RC), &q);
@@ -67,7 +69,7 @@ static void run_test(struct vt *t)
     struct ibv_device_attr_ex a;
     CHECK(!ibv_query_device_ex(t->ctx, NULL, &a));
     if (!a.max_dm_size)
-        vt_skip("the device has no memory");
+        vt_skip("the device has no device memory");
     test_limits(t, a.max_dm_size);
     struct ibv_alloc_dm_attr attr = {.length = LENGTH};
     struct ibv_dm *dm = ibv_alloc_dm(t->ctx, &attr);

@@ -43,9 +43,9 @@ static unsigned receive_and_give_up(struct vt_qp *q, struct ibv_cq *cq, unsigned
             if (now_ns() - since > PATIENCE_NS)
                 move_to_error(q, &done);
         CHECK(n == 1);
-        CHECK(wc.wr_id == i, "receive %u completed as number %u", (unsigned)wc.wr_id, i);
+        CHECK(wc.wr_id == i, "receive %u completed, expected receive %u", (unsigned)wc.wr_id, i);
         CHECK(wc.status == IBV_WC_SUCCESS || wc.status == IBV_WC_WR_FLUSH_ERR);
-        CHECK(wc.status != IBV_WC_SUCCESS || good == i, "a message after a flushed receive");
+        CHECK(wc.status != IBV_WC_SUCCESS || good == i, "a message arrived in a receive after a flushed one");
         good += wc.status == IBV_WC_SUCCESS;
     }
     return good;
@@ -86,8 +86,8 @@ static void run_test(struct vt *t)
         good = t->side == 0 ? receive_and_give_up(&q, o.rcq, 1 + round % (MESSAGES / 2))
                             : send_all_messages(t, &q, o.scq);
         vt_exchange(t, &good, &theirs, sizeof(good));
-        CHECK(t->side == 1 || theirs <= good, "%u messages had arrived, but %u completed at the sender", good,
-              theirs);
+        CHECK(t->side == 1 || theirs <= good,
+              "%u messages arrived, but the sender got %u successful completions", good, theirs);
         vt_qp_close(&q);
         CHECK(!ibv_destroy_cq(o.rcq));
     }

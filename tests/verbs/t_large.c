@@ -18,7 +18,8 @@ static void fill_guards(struct vt *t, size_t at, uint32_t n)
 
 static void check_guarded(struct vt *t, size_t at, uint32_t n, const char *what)
 {
-    CHECK(t->buf[at - 1] == 0xa5 && t->buf[at + n] == 0xa5, "%s of %u bytes wrote beside its place", what, n);
+    CHECK(t->buf[at - 1] == 0xa5 && t->buf[at + n] == 0xa5,
+          "%s of %u bytes changed a byte outside its target", what, n);
 }
 
 /* Side 0 transfers; side 1 sleeps in recv() until side 0 has finished, then checks its memory. */
@@ -59,7 +60,8 @@ static void test_both_directions(struct vt *t, struct vt_qp *q)
         for (int i = 0; i < 2; i++) {
             struct ibv_wc wc = vt_expect_completion(t->cq, IBV_WC_SUCCESS);
             if (wc.wr_id == 500)
-                vt_expect_bytes(t->buf + HALF + 3, n, r * 2 + !t->side, "a write against another");
+                vt_expect_bytes(t->buf + HALF + 3, n, r * 2 + !t->side,
+                                "a write during a write in the other direction");
         }
         vt_sync(t);
     }

@@ -45,7 +45,7 @@ static void test_changed_access(struct vt *t)
             write_to(t, &before, theirs, 32, 500, IBV_WC_SUCCESS);
         vt_sync(t);
         if (t->side == 0)
-            vt_expect_bytes(t->buf + 8192 + 32, 500, 3, "written after more access was given");
+            vt_expect_bytes(t->buf + 8192 + 32, 500, 3, "written after write access was added");
         CHECK(!ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_LOCAL_WRITE));
         vt_sync(t);
         if (t->side == 1)
@@ -57,7 +57,8 @@ static void test_changed_access(struct vt *t)
             write_to(t, &after, theirs, 0, 8, IBV_WC_SUCCESS);
         vt_sync(t);
     } else { /* soft-RoCE cannot reregister, and an adapter may assign a new key */
-        CHECK(t->rxe || mr->rkey != mine.rkey, "reregistration: %d, errno %d", r, errno);
+        CHECK(t->rxe || mr->rkey != mine.rkey, "ibv_rereg_mr returned %d with the same key, errno %d", r,
+              errno);
     }
     vt_qp_close(&before);
     vt_qp_close(&refused);
@@ -98,7 +99,7 @@ static void run_test(struct vt *t)
     mine = (struct region_key){iova->rkey, 0x1000000};
     CHECK(!ibv_dereg_mr(iova));
     struct ibv_mr *again = ibv_reg_mr_iova(t->pd, t->buf + 4096, 4096, 0x1000000, ALL_ACCESS);
-    CHECK(again && again->rkey != mine.rkey, "a fresh region has a fresh key");
+    CHECK(again && again->rkey != mine.rkey, "the new region has the key of the deregistered one");
     vt_exchange(t, &mine, &theirs, sizeof(mine));
     if (t->side == 1)
         write_to(t, &q, theirs, 0, 8, IBV_WC_REM_ACCESS_ERR);
@@ -107,11 +108,12 @@ static void run_test(struct vt *t)
     vt_qp_close(&q);
     test_changed_access(t);
 
-    CHECK(!ibv_reg_mr(t->pd, t->buf, 4096, IBV_ACCESS_REMOTE_WRITE), "remote write needs local write");
+    CHECK(!ibv_reg_mr(t->pd, t->buf, 4096, IBV_ACCESS_REMOTE_WRITE),
+          "registered for remote write without local write");
     void *hole = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     munmap(hole, 8192);
     CHECK(!ibv_reg_mr(t->pd, hole, 8192, IBV_ACCESS_LOCAL_WRITE) && errno == EFAULT,
-          "memory that is not there");
+          "registered unmapped memory");
 }
 
 int main(void)

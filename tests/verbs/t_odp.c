@@ -26,7 +26,8 @@ static void test_prefetch(struct vt *t, struct ibv_mr *mr, const void *at)
     struct ibv_sge s = {(uintptr_t)at, LENGTH, mr->lkey}, pinned = {(uintptr_t)t->buf, 64, t->mr->lkey};
     CHECK(!ibv_advise_mr(t->pd, IBV_ADVISE_MR_ADVICE_PREFETCH, IBV_ADVISE_MR_FLAG_FLUSH, &s, 1));
     CHECK(!ibv_advise_mr(t->pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0, &s, 1));
-    CHECK(ibv_advise_mr(t->pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &pinned, 1), "its pages are pinned");
+    CHECK(ibv_advise_mr(t->pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &pinned, 1),
+          "prefetched a region without on-demand paging");
     CHECK(ibv_advise_mr(t->pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 1u << 20, &s, 1) == EINVAL);
     CHECK(ibv_advise_mr(t->pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &s, 0) == EINVAL);
 }
@@ -58,7 +59,7 @@ static void test_traffic(struct vt *t, struct ibv_mr *mr, unsigned char *pages)
         }
         vt_sync(t);
         if (t->side == 1 && round == 0) {
-            vt_expect_bytes(pages, LENGTH, 3, "pages that nobody had touched");
+            vt_expect_bytes(pages, LENGTH, 3, "written to pages that were not mapped before");
             CHECK(!munmap(pages, LENGTH));
         }
         vt_sync(t);
@@ -82,7 +83,8 @@ static void run_test(struct vt *t)
     if (!(a.odp_caps.general_caps & IBV_ODP_SUPPORT_IMPLICIT))
         return;
     pages = map_pages();
-    CHECK((mr = ibv_reg_mr(t->pd, NULL, SIZE_MAX, ALL_ACCESS | IBV_ACCESS_ON_DEMAND)), "an implicit region");
+    CHECK((mr = ibv_reg_mr(t->pd, NULL, SIZE_MAX, ALL_ACCESS | IBV_ACCESS_ON_DEMAND)),
+          "cannot register an implicit region");
     test_prefetch(t, mr, pages);
     test_traffic(t, mr, pages);
     CHECK(!ibv_dereg_mr(mr));

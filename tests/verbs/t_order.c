@@ -61,7 +61,8 @@ static void expect_batch(unsigned char *in, unsigned turn)
         const struct write_shape p = compute_write_shape(turn, k);
         wait_for(in + p.length - 1, p.mark);
         for (uint32_t i = 0; i < p.length; i++)
-            CHECK(in[i] == p.mark, "turn %u: byte %u of %u came after the last", turn, i, p.length);
+            CHECK(in[i] == p.mark, "turn %u: byte %u of %u was stored after the last byte", turn, i,
+                  p.length);
         memset(in, 0, p.length);
     }
 }

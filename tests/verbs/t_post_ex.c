@@ -31,7 +31,7 @@ static void complete_list(struct ibv_qp_ex *x, struct vt *t, uint64_t first, uns
     CHECK(!rc, "ibv_wr_complete: %s", strerror(rc));
     for (unsigned i = 0; i < count; i++) {
         struct ibv_wc wc = vt_expect_completion(t->cq, IBV_WC_SUCCESS);
-        CHECK(wc.wr_id == first + i, "completion of request %lu", (unsigned long)wc.wr_id);
+        CHECK(wc.wr_id == first + i, "completion of request %lu is out of order", (unsigned long)wc.wr_id);
     }
 }
 
@@ -54,8 +54,8 @@ static void test_one_sided(struct vt *t, struct vt_qp *q, struct ibv_qp_ex *x)
     vt_expect_bytes(t->buf + BACK, 500, 3, "what was written, read back");
     uint64_t found[2];
     memcpy(found, t->buf + WORD + 8, sizeof(found));
-    CHECK(found[0] == 100 && found[1] == 105, "atomics found %lu and %lu", (unsigned long)found[0],
-          (unsigned long)found[1]);
+    CHECK(found[0] == 100 && found[1] == 105, "the atomics returned %lu and %lu, expected 100 and 105",
+          (unsigned long)found[0], (unsigned long)found[1]);
 }
 
 /* Sends: from one piece, with immediate data, inline, gathered from two pieces. */
@@ -79,7 +79,7 @@ static void test_sends(struct vt *t, struct ibv_qp_ex *x)
     ibv_wr_send(start_request(x, 30));
     set_data(x, t, FROM, 8);
     ibv_wr_abort(x);
-    CHECK(vt_has_no_completion(t->cq, 50), "a list that was given up sends nothing");
+    CHECK(vt_has_no_completion(t->cq, 50), "a completion of an aborted list");
 }
 
 static void receive_and_check(struct vt *t, struct vt_qp *q)
@@ -89,7 +89,7 @@ static void receive_and_check(struct vt *t, struct vt_qp *q)
     static const uint32_t sizes[4] = {160, 160, 30, 30};
     for (uint64_t i = 1; i <= 4; i++) {
         wc = vt_expect_completion(t->cq, IBV_WC_SUCCESS);
-        CHECK(wc.wr_id == i && wc.byte_len == sizes[i - 1], "receive %lu of %u bytes",
+        CHECK(wc.wr_id == i && wc.byte_len == sizes[i - 1], "receive %lu has %u bytes",
               (unsigned long)wc.wr_id, wc.byte_len);
         CHECK(!!(wc.wc_flags & IBV_WC_WITH_IMM) == (i == 2) && (i != 2 || ntohl(wc.imm_data) == 99));
         vt_expect_bytes(t->buf + BACK + 1024 * i, wc.byte_len, 3, "received");
@@ -97,7 +97,7 @@ static void receive_and_check(struct vt *t, struct vt_qp *q)
     vt_sync(t); /* the other side has its read and atomic results */
     uint64_t word;
     memcpy(&word, t->buf + WORD, sizeof(word));
-    CHECK(word == 42, "the word is %lu", (unsigned long)word);
+    CHECK(word == 42, "the word is %lu, expected 42", (unsigned long)word);
     vt_expect_bytes(t->buf + INTO, 500, 3, "written");
     (void)q;
 }
@@ -111,7 +111,7 @@ static void run_test(struct vt *t)
     o.sge = 2;
     vt_qp_open(t, o, &q);
     struct ibv_qp_ex *x = ibv_qp_to_qp_ex(q.qp);
-    CHECK(x, "a queue pair for ibv_wr_*");
+    CHECK(x, "cannot create a queue pair for ibv_wr_*");
     memset(t->buf, 0, INTO + 1024);
     if (t->side == 0)
         vt_fill(t->buf + FROM, 500, 3);

@@ -16,7 +16,7 @@
             CHECK(name &&*name &&strcmp(name, before) != 0, #of "(%d) is '%s'", i, name); \
             before = name;                                                                \
         }                                                                                 \
-        CHECK(of((type)((last) + 1000)), #of " of nonsense");                             \
+        CHECK(of((type)((last) + 1000)), #of " of an invalid value");                     \
     } while (0)
 
 static void test_names(void)
@@ -55,18 +55,18 @@ static void test_addresses(struct vt *t)
     uint16_t pkey = 0;
     const uint32_t index = t->gid_index < 0 ? 0 : (uint32_t)t->gid_index;
     CHECK(!ibv_query_gid(t->ctx, 1, (int)index, &gid));
-    CHECK(!ibv_query_gid_ex(t->ctx, 1, index, &one, 0), "the GID in use has an entry");
+    CHECK(!ibv_query_gid_ex(t->ctx, 1, index, &one, 0), "ibv_query_gid_ex does not find the GID in use");
     CHECK(memcmp(&one.gid, &gid, sizeof(gid)) == 0 && one.port_num == 1 && one.gid_index == index);
     ssize_t n = ibv_query_gid_table(t->ctx, table, 64, 0);
-    CHECK(n > 0, "the table has %zd entries", n);
+    CHECK(n > 0, "ibv_query_gid_table returned %zd", n);
     CHECK(ibv_query_gid_table(t->ctx, table, (size_t)n - 1, 0) < 0,
           "a table of %zd entries, room for one less", n);
     bool found = false;
     for (ssize_t i = 0; i < n; i++)
         found = found || memcmp(&table[i].gid, &gid, sizeof(gid)) == 0;
-    CHECK(found, "the GID in use stands in the table");
+    CHECK(found, "ibv_query_gid_table does not contain the GID in use");
     CHECK(ibv_query_gid(t->ctx, 1, -1, &gid) != 0 && ibv_query_gid_ex(t->ctx, 99, 0, &one, 0) != 0);
-    CHECK(ibv_query_gid_table(t->ctx, table, 64, 1) < 0, "unknown flags are refused");
+    CHECK(ibv_query_gid_table(t->ctx, table, 64, 1) < 0, "unknown flags were accepted");
     CHECK(!ibv_query_pkey(t->ctx, 1, 0, &pkey) && pkey == 0xffff, "partition key 0x%x", ntohs(pkey));
     CHECK(ibv_get_pkey_index(t->ctx, 1, pkey) == 0 && ibv_get_pkey_index(t->ctx, 1, htons(0x1234)) == -1);
 }
@@ -80,7 +80,7 @@ static void test_clocks(struct vt *t)
         CHECK(b.raw_clock.tv_sec > a.raw_clock.tv_sec ||
               (b.raw_clock.tv_sec == a.raw_clock.tv_sec && b.raw_clock.tv_nsec >= a.raw_clock.tv_nsec));
     }
-    CHECK(ibv_query_rt_values_ex(t->ctx, &wrong) != 0, "unknown values are refused");
+    CHECK(ibv_query_rt_values_ex(t->ctx, &wrong) != 0, "a query of unknown values was accepted");
 }
 
 /* A parent domain: regions of either domain are valid in both, and the protection domain cannot be freed
@@ -94,11 +94,11 @@ static void test_domains(struct vt *t)
     struct ibv_pd *outer = ibv_alloc_pd(t->ctx);
     struct ibv_parent_domain_init_attr attr = {.pd = outer, .td = td};
     struct ibv_pd *inner = ibv_alloc_parent_domain(t->ctx, &attr);
-    CHECK(outer && inner, "a domain inside another: %s", strerror(errno));
-    CHECK(ibv_dealloc_pd(outer) == EBUSY, "the outer domain is in use");
+    CHECK(outer && inner, "cannot create a parent domain: %s", strerror(errno));
+    CHECK(ibv_dealloc_pd(outer) == EBUSY, "deallocated a protection domain that a parent domain uses");
     CHECK(!ibv_dealloc_pd(inner) && !ibv_dealloc_pd(outer) && !ibv_dealloc_td(td));
     attr.pd = NULL;
-    CHECK(!ibv_alloc_parent_domain(t->ctx, &attr), "a domain inside none");
+    CHECK(!ibv_alloc_parent_domain(t->ctx, &attr), "created a parent domain without a protection domain");
 }
 
 static void test_forks(struct vt *t)

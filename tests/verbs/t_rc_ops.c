@@ -151,7 +151,7 @@ static void test_lists(struct vt *t, struct vt_qp *q)
     vt_sync(t);
     CHECK(!ibv_post_send(q->qp, &first, &bad));
     memset(small, 0, 40); /* inline data may be changed after the post */
-    CHECK(vt_expect_completion(t->cq, IBV_WC_SUCCESS).wr_id == 2, "the first was not signalled");
+    CHECK(vt_expect_completion(t->cq, IBV_WC_SUCCESS).wr_id == 2, "a completion of the unsignalled request");
     vt_sync(t);
 }
 
@@ -162,8 +162,8 @@ static void test_full_queue(struct vt *t, struct vt_qp *q)
         while (!(r = vt_post_request(q, t, IBV_WR_RDMA_WRITE, 5, 0, 8, REMOTE_OFFSET, 0)) && n < limit)
             n++;
         /* rxe frees entries of unsignalled requests itself: the queue fills only if posting is faster. */
-        CHECK(t->rxe || r, "an unsignalled send queue never fills");
-        CHECK(n >= 128 && (!r || r == ENOMEM), "%d after %d", r, n);
+        CHECK(t->rxe || r, "a queue of unsignalled requests was never full");
+        CHECK(n >= 128 && (!r || r == ENOMEM), "ibv_post_send returned %d after %d requests", r, n);
     }
     vt_sync(t);
 }

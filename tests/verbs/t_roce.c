@@ -20,7 +20,7 @@ static struct ibv_ah_attr make_address(const union ibv_gid *to, uint8_t index)
 static void test_port(struct vt *t)
 {
     struct ibv_gid_entry e;
-    CHECK(t->port.lid == 0 && t->port.sm_lid == 0, "LID %u", t->port.lid);
+    CHECK(t->port.lid == 0 && t->port.sm_lid == 0, "the port has LID %u, expected 0", t->port.lid);
     CHECK(t->port.flags & IBV_QPF_GRH_REQUIRED && t->port.gid_tbl_len >= 2);
     for (int i = 0; i < t->port.gid_tbl_len; i++) {
         if (ibv_query_gid_ex(t->ctx, 1, (uint32_t)i, &e, 0) == ENODATA)
@@ -37,13 +37,13 @@ static void test_addresses(struct vt *t, const struct vt_addr *peer)
     CHECK(h && !ibv_destroy_ah(h));
     a.is_global = 0;
     a.dlid = 1;
-    CHECK(!ibv_create_ah(t->pd, &a) && errno == EINVAL, "a LID is no address here");
+    CHECK(!ibv_create_ah(t->pd, &a) && errno == EINVAL, "created an address handle from a LID");
     a = make_address(&peer->gid, (uint8_t)t->gid_index);
     a.grh.sgid_index = 255;
-    CHECK(!ibv_create_ah(t->pd, &a), "entry 255 of the table");
+    CHECK(!ibv_create_ah(t->pd, &a), "created an address handle with GID index 255");
     memset(a.grh.dgid.raw, 0x77, 16);
     a.grh.sgid_index = (uint8_t)t->gid_index;
-    CHECK(!ibv_create_ah(t->pd, &a), "nobody has this GID");
+    CHECK(!ibv_create_ah(t->pd, &a), "created an address handle to a GID of no port");
 }
 
 /* Side 0 sends a datagram; side 1 answers with the data of the arrived datagram only. */
@@ -140,13 +140,13 @@ static void test_vlan(struct vt *t)
     struct ibv_ah *h = ibv_create_ah(t->pd, &a);
     CHECK(h && !ibv_destroy_ah(h));
     a.grh.sgid_index = 1;
-    CHECK(!ibv_create_ah(t->pd, &a) && errno == EHOSTUNREACH, "from outside the VLAN");
+    CHECK(!ibv_create_ah(t->pd, &a) && errno == EHOSTUNREACH, "created an address handle to another VLAN");
 }
 
 static void run_test(struct vt *t)
 {
     if (t->port.link_layer != IBV_LINK_LAYER_ETHERNET)
-        vt_skip("no port of RoCE");
+        vt_skip("no RoCE port");
     test_port(t);
     test_answered_datagram(t);
     test_versions(t);

@@ -39,7 +39,7 @@ static void run_test(struct vt *t)
     if (t->side == 0) {
         for (uint64_t i = 0; i < 8; i++)
             post_to_srq(srq, t, i);
-        struct ibv_srq_attr limit = {.srq_limit = 4}, now;
+        struct ibv_srq_attr limit = {.srq_limit = 4}, now = {0};
         CHECK(!ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT));
         CHECK(!ibv_query_srq(srq, &now) && now.srq_limit == 4);
         struct ibv_srq_attr size = {.max_wr = 64};
@@ -53,13 +53,14 @@ static void run_test(struct vt *t)
             vt_expect_bytes(t->buf + i * 4096, 1000 + i, i, "through the SRQ");
         }
         expect_event(t, IBV_EVENT_SRQ_LIMIT_REACHED);
-        CHECK(!ibv_query_srq(srq, &now) && now.srq_limit == 0, "the limit disarms itself");
+        CHECK(!ibv_query_srq(srq, &now) && now.srq_limit == 0, "the limit is %u after its event, expected 0",
+              now.srq_limit);
         vt_sync(t);
         struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
         CHECK(!ibv_modify_qp(q[0].qp, &err, IBV_QP_STATE));
         if (!t->rxe) /* rxe never reports this event */
             expect_event(t, IBV_EVENT_QP_LAST_WQE_REACHED);
-        CHECK(vt_has_no_completion(t->cq, 10), "requests of an SRQ are not flushed");
+        CHECK(vt_has_no_completion(t->cq, 10), "a request of the SRQ was flushed with a queue pair");
     } else {
         vt_sync(t);
         for (unsigned i = 0; i < 6; i++) {
@@ -70,7 +71,7 @@ static void run_test(struct vt *t)
         vt_sync(t);
     }
     vt_sync(t);
-    CHECK(ibv_destroy_srq(srq) == EBUSY, "in use");
+    CHECK(ibv_destroy_srq(srq) == EBUSY, "destroyed an SRQ that a queue pair uses");
     for (int i = 0; i < QPS; i++)
         vt_qp_close(&q[i]);
     CHECK(!ibv_destroy_srq(srq));

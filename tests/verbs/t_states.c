@@ -23,7 +23,7 @@ static void expect_refused(struct ibv_qp *q, struct ibv_qp_attr a, int mask, con
 static void move_to_state(struct ibv_qp *q, enum ibv_qp_state s)
 {
     struct ibv_qp_attr a = {.qp_state = s};
-    CHECK(!ibv_modify_qp(q, &a, IBV_QP_STATE), "to state %d", s);
+    CHECK(!ibv_modify_qp(q, &a, IBV_QP_STATE), "cannot change to state %d", s);
     CHECK(query_state(q) == s);
 }
 
@@ -38,7 +38,7 @@ static void run_test(struct vt *t)
     struct ibv_sge s = {(uintptr_t)t->buf, 8, t->mr->lkey};
     struct ibv_send_wr wr = {.sg_list = &s, .num_sge = 1, .opcode = IBV_WR_SEND}, *bad = NULL;
     if (!getenv("VERBS_GID")) /* some RoCE drivers accept a send in state INIT */
-        CHECK(ibv_post_send(v.qp, &wr, &bad) == EINVAL && bad == &wr, "INIT does not send");
+        CHECK(ibv_post_send(v.qp, &wr, &bad) == EINVAL && bad == &wr, "posted a send in state INIT");
     vt_post_receive(&v, t, 1, 0, 8);
     a.qp_state = IBV_QPS_RTS;
     expect_refused(v.qp, a, IBV_QP_STATE | IBV_QP_SQ_PSN, "INIT to RTS");
@@ -61,8 +61,8 @@ static void run_test(struct vt *t)
     CHECK(got.dest_qp_num == v.peer.qpn && got.timeout == o.timeout && got.rnr_retry == 7 &&
           got.path_mtu == IBV_MTU_1024);
     CHECK(gi.cap.max_send_wr >= 128 && gi.cap.max_inline_data >= 64 && gi.qp_type == IBV_QPT_RC);
-    CHECK(ibv_destroy_cq(t->cq) == EBUSY, "a CQ in use");
-    CHECK(ibv_dealloc_pd(t->pd) == EBUSY, "a PD in use");
+    CHECK(ibv_destroy_cq(t->cq) == EBUSY, "destroyed a CQ in use");
+    CHECK(ibv_dealloc_pd(t->pd) == EBUSY, "deallocated a PD in use");
     vt_sync(t);
     vt_post_receive(&v, t, 5, 0, 8);
     move_to_state(v.qp, IBV_QPS_ERR);

@@ -11,7 +11,7 @@ static void test_reads_are_refused(struct vt *t)
     struct vt_qp q;
     vt_qp_open(t, vt_defaults(IBV_QPT_UC), &q);
     int r = vt_post_request(&q, t, IBV_WR_RDMA_READ, 2, 0, 8, 0, 0);
-    CHECK(r == EINVAL || (!r && t->rxe), "UC has no READ, and posting one gives %d", r);
+    CHECK(r == EINVAL || (!r && t->rxe), "posting a READ on UC returned %d", r);
     if (!r)
         vt_expect_completion(t->cq, IBV_WC_LOC_QP_OP_ERR);
     vt_qp_close(&q);

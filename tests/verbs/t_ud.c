@@ -72,7 +72,7 @@ static void test_drops(struct vt *t, struct vt_qp *q)
     if (t->side == 0) {
         vt_sync(t);
         vt_sync(t);
-        CHECK(vt_has_no_completion(t->cq, 100), "nothing was posted, nothing may arrive");
+        CHECK(vt_has_no_completion(t->cq, 100), "a completion without a posted receive");
         vt_post_receive(q, t, 1, 0, 2048);
         vt_sync(t);
         CHECK(vt_expect_completion(t->cq, IBV_WC_SUCCESS).imm_data == 9);
@@ -136,7 +136,7 @@ static void test_multicast(struct vt *t, struct vt_qp *q)
     /* RoCE over IPv4 stores its IP header in the last 20 bytes of the route header's space. */
     unsigned known = member >= 0 ? 12 : 0;
     CHECK(!memcmp(((struct ibv_grh *)(t->buf + 8192))->dgid.raw + known, group.raw + known, 16 - known));
-    CHECK(ibv_destroy_qp(q->qp) == EBUSY, "a member of a group is not destroyed");
+    CHECK(ibv_destroy_qp(q->qp) == EBUSY, "destroyed a queue pair that is a member of a group");
     vt_sync(t);
     CHECK(!ibv_detach_mcast(q->qp, &group, 0xc001));
     vt_post_receive(q, t, 6, 8192, 2048);
@@ -144,7 +144,7 @@ static void test_multicast(struct vt *t, struct vt_qp *q)
     if (t->side == 1)
         send_ud_and_wait(t, q, ah, 0xffffff, 0x1111, 333, 6);
     vt_sync(t);
-    CHECK(vt_has_no_completion(t->cq, 50), "left the group");
+    CHECK(vt_has_no_completion(t->cq, 50), "a packet arrived after the queue pair left the group");
     CHECK(!ibv_destroy_ah(ah));
     if (member >= 0)
         close(member);

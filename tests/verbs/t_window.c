@@ -90,7 +90,7 @@ static struct window_target bind_type_1(struct vt *t, struct vt_qp *q, struct ib
 static struct window_target prepare_type_1(struct vt *t, struct vt_qp *q, struct ibv_mr *mr)
 {
     struct window_target at = bind_type_1(t, q, mr, PART, IBV_ACCESS_REMOTE_WRITE);
-    CHECK(ibv_dereg_mr(mr), "a window is bound to it");
+    CHECK(ibv_dereg_mr(mr), "deregistered a region with a bound window");
     at.addr += PART - 64;
     return at;
 }

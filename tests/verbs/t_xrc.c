@@ -35,7 +35,7 @@ static void send_bytes(int fd, const void *p, size_t n)
 
 static void receive_bytes(int fd, void *p, size_t n)
 {
-    CHECK(recv(fd, p, n, MSG_WAITALL) == (ssize_t)n, "the other process is gone");
+    CHECK(recv(fd, p, n, MSG_WAITALL) == (ssize_t)n, "the other process has ended");
 }
 
 static struct ibv_xrcd *open_domain(struct ibv_context *ctx, int fd, int oflags)
@@ -81,9 +81,10 @@ static void run_second_receiver(void)
     char *buf = mmap(NULL, 4 * LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct ibv_mr *mr = ibv_reg_mr(pd, buf, 4 * LARGE, ALL_ACCESS);
     CHECK(pd && cq && mr);
-    CHECK(!open_domain(ctx, domain_fd, O_CREAT | O_EXCL) && errno == EINVAL, "the domain exists");
+    CHECK(!open_domain(ctx, domain_fd, O_CREAT | O_EXCL) && errno == EINVAL,
+          "created an XRC domain that exists");
     struct ibv_xrcd *x = open_domain(ctx, domain_fd, 0);
-    CHECK(x, "a domain that another process has made");
+    CHECK(x, "cannot open the XRC domain of another process");
     struct ibv_srq *srq = make_srq(ctx, pd, x, cq);
     struct xrc_end me = {.rkey = mr->rkey, .buf = (uintptr_t)buf};
     CHECK(!ibv_get_srq_num(srq, &me.srqn));
@@ -100,12 +101,12 @@ static void run_second_receiver(void)
     struct ibv_qp_init_attr init;
     CHECK(qp && !ibv_query_qp(qp, &now, IBV_QP_STATE, &init) && now.qp_state == IBV_QPS_RTS);
     o.qp_num = qpn ^ 1;
-    CHECK(!ibv_open_qp(ctx, &o), "a number that is no QP of the domain");
+    CHECK(!ibv_open_qp(ctx, &o), "opened a queue pair number that is not in the domain");
     send_bytes(helper_fd, &go, 1);
     /* Three messages: a short one, a second one that finds no receive posted, a large one. */
     struct ibv_wc wc = vt_expect_completion(cq, IBV_WC_SUCCESS);
     CHECK(wc.wr_id == 100 && wc.byte_len == SMALL && wc.qp_num == qpn && wc.wc_flags & IBV_WC_WITH_IMM);
-    vt_expect_bytes((unsigned char *)buf, SMALL, 1, "for the second process");
+    vt_expect_bytes((unsigned char *)buf, SMALL, 1, "sent to the second process");
     CHECK(vt_has_no_completion(cq, 20));
     post_to_srq(srq, mr, 101, 0, SMALL);
     wc = vt_expect_completion(cq, IBV_WC_SUCCESS);
@@ -116,7 +117,7 @@ static void run_second_receiver(void)
     vt_expect_bytes((unsigned char *)buf + LARGE, LARGE, 3, "a large message for the second process");
     receive_bytes(helper_fd, &go, 1); /* all RDMA requests are complete */
     vt_expect_bytes((unsigned char *)buf + 2 * LARGE, LARGE, 4, "written to the second process");
-    CHECK(*(uint64_t *)(void *)(buf + 3 * LARGE) == 7, "the atomic operation");
+    CHECK(*(uint64_t *)(void *)(buf + 3 * LARGE) == 7, "the atomic operation did not change the word");
     CHECK(ibv_close_xrcd(x) == EBUSY);
     if (getenv(KILL))
         kill(getpid(), SIGKILL);
@@ -188,16 +189,16 @@ static void run_receiver(struct vt *t)
     vt_exchange(t, &me, &peer, sizeof(me));
     connect_sender(t, qp, &peer);
     struct ibv_recv_wr none = {.wr_id = 1}, *bad;
-    CHECK(ibv_post_recv(qp, &none, &bad) == EINVAL, "it has no receive queue");
+    CHECK(ibv_post_recv(qp, &none, &bad) == EINVAL, "posted a receive to an XRC queue pair");
     struct ibv_send_wr send = {.opcode = IBV_WR_SEND}, *bad_send;
-    CHECK(ibv_post_send(qp, &send, &bad_send) == EINVAL, "it does not send");
+    CHECK(ibv_post_send(qp, &send, &bad_send) == EINVAL, "posted a send to an XRC target");
     post_to_srq(srq, t->mr, 1, 0, SMALL);
     send_bytes(helper_fd, &qp->qp_num, sizeof(qp->qp_num));
     receive_bytes(helper_fd, &go, 1);
     vt_sync(t);
     struct ibv_wc wc = vt_expect_completion(t->cq, IBV_WC_SUCCESS);
     CHECK(wc.wr_id == 1 && wc.byte_len == SMALL && wc.qp_num == qp->qp_num);
-    vt_expect_bytes(t->buf, SMALL, 0, "for the process that has the QP");
+    vt_expect_bytes(t->buf, SMALL, 0, "sent to the process with the QP");
     vt_sync(t); /* all requests are complete */
     send_bytes(helper_fd, &go, 1);
     const bool killed = recv(helper_fd, &go, 1, MSG_WAITALL) != 1;
@@ -208,9 +209,10 @@ static void run_receiver(struct vt *t)
           "event \"%s\"", ibv_event_type_str(e.event_type));
     ibv_ack_async_event(&e);
     vt_sync(t);
-    CHECK(ibv_close_xrcd(x) == EBUSY, "in use");
+    CHECK(ibv_close_xrcd(x) == EBUSY, "closed an XRC domain in use");
     CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_srq(srq) && !ibv_close_xrcd(x));
-    CHECK(!open_domain(t->ctx, domain_fd, 0) && errno == EAGAIN, "nobody has it open any more");
+    CHECK(!open_domain(t->ctx, domain_fd, 0) && errno == EAGAIN,
+          "opened an XRC domain that every process has closed");
 }
 
 static void execute_request(struct vt *t, struct ibv_qp *qp, const struct xrc_end *to, enum ibv_wr_opcode op,
@@ -270,7 +272,7 @@ static void run_sender(struct vt *t)
         IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD};
     for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
         struct ibv_wc wc = vt_expect_completion(t->cq, IBV_WC_SUCCESS);
-        CHECK(wc.wr_id == order[i], "completion %zu", i);
+        CHECK(wc.wr_id == order[i], "completion %zu is out of order", i);
     }
     vt_expect_bytes(t->buf + 3 * LARGE, LARGE, 4, "read from the second process");
     vt_sync(t);

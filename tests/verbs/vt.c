@@ -42,7 +42,7 @@ static void vt_transfer(int fd, void *p, size_t n, bool out)
     for (size_t at = 0; at < n;) {
         ssize_t r =
             out ? send(fd, (char *)p + at, n - at, MSG_NOSIGNAL) : recv(fd, (char *)p + at, n - at, 0);
-        CHECK(r > 0, "the other side has ended");
+        CHECK(r > 0, "the process of the other side has ended");
         at += (size_t)r;
     }
 }
@@ -77,7 +77,7 @@ static void open_device(struct vt *t)
     int n;
     struct ibv_device **list = ibv_get_device_list(&n);
     if (!list || !n)
-        vt_skip("no verbs device");
+        vt_skip("no verbs device found");
     for (int i = 0; i < n && !t->ctx; i++)
         if (!want || !strcmp(want, ibv_get_device_name(list[i])))
             t->ctx = ibv_open_device(list[i]);
@@ -129,7 +129,7 @@ int vt_run(void (*test)(struct vt *t))
     close(pair[1]);
     int r = run_side(0, pair[0], test);
     CHECK(waitpid(child, &status, 0) == child);
-    CHECK(WIFEXITED(status), "side 1 died of signal %d", WTERMSIG(status));
+    CHECK(WIFEXITED(status), "side 1 was killed by signal %d", WTERMSIG(status));
     return r ? r : WEXITSTATUS(status);
 }
 

@@ -47,7 +47,7 @@ static void run_barrier(int kind, MPI_Request *persistent)
 static void report_early_departure(int i)
 {
     if (mpitest_failures++ < 20)
-        fprintf(stderr, "rank %d left barrier %d %.3f us before the last rank came\n", mpitest_rank, i,
+        fprintf(stderr, "rank %d left barrier %d %.3f us before the last rank entered it\n", mpitest_rank, i,
                 1e6 * (arrival_times[i] - departure_times[i]));
 }
 

@@ -11,7 +11,7 @@ static void expect_class(int rc, int wanted, const char *what)
     int class = -1;
     MPI_Error_class(rc, &class);
     if (class != wanted && mpitest_failures++ < 20)
-        fprintf(stderr, "rank %d: %s gives class %d, expected %d\n", mpitest_rank, what, class, wanted);
+        fprintf(stderr, "rank %d: %s: error class %d, expected %d\n", mpitest_rank, what, class, wanted);
 }
 
 int main(int argc, char **argv)

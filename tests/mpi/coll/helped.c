@@ -27,7 +27,7 @@ static void fill_input(int32_t *to, int rank, int n, int round)
         to[i] = element_value(rank, i, round);
 }
 
-static int count_wrong(const int32_t *got, int rank, int n, int round)
+static int count_wrong_elements(const int32_t *got, int rank, int n, int round)
 {
     int wrong = 0;
     for (int i = 0; i < n; i++)
@@ -42,17 +42,17 @@ static void test_moves(int32_t *in, int32_t *out, int root, int n, int round)
     if (me != root)
         memset(in, 0, (size_t)n * sizeof(*in));
     MPI_Bcast(in, n, MPI_INT32_T, root, MPI_COMM_WORLD);
-    EXPECT_EQ(count_wrong(in, root, n, round), 0);
+    EXPECT_EQ(count_wrong_elements(in, root, n, round), 0);
 
     fill_input(in, me, n, round);
     MPI_Gather(in, n, MPI_INT32_T, out, n, MPI_INT32_T, root, MPI_COMM_WORLD);
     for (int r = 0; r < size && me == root; r++)
-        EXPECT_EQ(count_wrong(out + (size_t)r * (size_t)n, r, n, round), 0);
+        EXPECT_EQ(count_wrong_elements(out + (size_t)r * (size_t)n, r, n, round), 0);
 
     for (int r = 0; r < size; r++)
         fill_input(out + (size_t)r * (size_t)n, r + root, n, round);
     MPI_Scatter(out, n, MPI_INT32_T, me == root ? MPI_IN_PLACE : in, n, MPI_INT32_T, root, MPI_COMM_WORLD);
-    EXPECT_EQ(me == root ? 0 : count_wrong(in, me + root, n, round), 0);
+    EXPECT_EQ(me == root ? 0 : count_wrong_elements(in, me + root, n, round), 0);
 }
 
 static int count_wrong_sums(const int32_t *got, int n, int round)
@@ -91,7 +91,7 @@ static void test_reductions(int32_t *in, int32_t *out, int root, int n, int roun
     fill_input(in, me, n, round);
     MPI_Reduce(in, out, n, MPI_INT32_T, MPI_SUM, root, MPI_COMM_WORLD);
     EXPECT_EQ(me == root ? count_wrong_sums(out, n, round) : 0, 0);
-    EXPECT_EQ(count_wrong(in, me, n, round), 0);
+    EXPECT_EQ(count_wrong_elements(in, me, n, round), 0);
     if (round % 3 == 0) {
         MPI_Reduce(me == root ? MPI_IN_PLACE : in, in, n, MPI_INT32_T, MPI_SUM, root, MPI_COMM_WORLD);
         EXPECT_EQ(me == root ? count_wrong_sums(in, n, round) : 0, 0);
@@ -141,7 +141,7 @@ static void wait_for_helper(void *in, void *inout, int *len, MPI_Datatype *type)
         b[i] = (int32_t)((uint32_t)a[i] + (uint32_t)b[i]);
 }
 
-static void test_help_is_given(int32_t *in, int32_t *out)
+static void test_both_ranks_must_copy(int32_t *in, int32_t *out)
 {
     MPI_T_pvar_session session;
     MPI_T_pvar_handle pieces;
@@ -173,7 +173,7 @@ static void test_help_is_given(int32_t *in, int32_t *out)
     if (flags[0])
         EXPECT(all > 0);
     else
-        printf("memory of other processes cannot be read here; no help to look at\n");
+        printf("skipped: processes cannot read each other's memory here, so no copies are split\n");
     MPI_Op_free(&op);
     MPI_T_pvar_session_free(&session);
     MPI_T_finalize();
@@ -199,7 +199,7 @@ int main(int argc, char **argv)
         }
     const char *forced = getenv("FISHPLATE_COLL");
     if (forced && strstr(forced, "copy=split") && mpitest_size == 2)
-        test_help_is_given(in, out);
+        test_both_ranks_must_copy(in, out);
     MPI_Op_free(&leans);
     free(in);
     free(out);

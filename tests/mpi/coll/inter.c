@@ -23,7 +23,7 @@ static int *make_block(int n)
 }
 
 /* Returns the `root` argument that this rank passes if the root is rank `root` of side `root_side`. */
-static int root_argument(int root_side, int root)
+static int get_root_argument(int root_side, int root)
 {
     if (side != root_side)
         return root;
@@ -36,7 +36,7 @@ static void test_bcast(int root_side, int root, int n)
     if (side == root_side && rank == root)
         for (int i = 0; i < n; i++)
             data[i] = element_value(side, rank, 0, i);
-    MPI_Bcast(data, n, MPI_INT, root_argument(root_side, root), inter);
+    MPI_Bcast(data, n, MPI_INT, get_root_argument(root_side, root), inter);
     if (side != root_side)
         for (int i = 0; i < n; i++)
             EXPECT_EQ(data[i], element_value(root_side, root, 0, i));
@@ -58,9 +58,9 @@ static void test_gather_scatter(int root_side, int root, int n)
         one[i] = element_value(side, rank, root, i);
     for (int v = 0; v < 2; v++) {
         if (v == 0)
-            MPI_Gather(one, n, MPI_INT, many, n, MPI_INT, root_argument(root_side, root), inter);
+            MPI_Gather(one, n, MPI_INT, many, n, MPI_INT, get_root_argument(root_side, root), inter);
         else
-            MPI_Gatherv(one, n, MPI_INT, many, counts, displs, MPI_INT, root_argument(root_side, root),
+            MPI_Gatherv(one, n, MPI_INT, many, counts, displs, MPI_INT, get_root_argument(root_side, root),
                         inter);
         for (int r = 0; is_root && r < others; r++)
             for (int i = 0; i < n; i++)
@@ -73,9 +73,9 @@ static void test_gather_scatter(int root_side, int root, int n)
         for (int i = 0; i < n; i++)
             one[i] = -1;
         if (v == 0)
-            MPI_Scatter(many, n, MPI_INT, one, n, MPI_INT, root_argument(root_side, root), inter);
+            MPI_Scatter(many, n, MPI_INT, one, n, MPI_INT, get_root_argument(root_side, root), inter);
         else
-            MPI_Scatterv(many, counts, displs, MPI_INT, one, n, MPI_INT, root_argument(root_side, root),
+            MPI_Scatterv(many, counts, displs, MPI_INT, one, n, MPI_INT, get_root_argument(root_side, root),
                          inter);
         for (int i = 0; leaf && i < n; i++)
             EXPECT_EQ(one[i], element_value(root_side, root, rank, i));
@@ -148,7 +148,7 @@ static void test_reduce(int root_side, int root, int n)
     int *send = make_block(n), *recv = make_block(n);
     for (int i = 0; i < n; i++)
         send[i] = element_value(side, rank, 0, i);
-    MPI_Reduce(send, recv, n, MPI_INT, MPI_SUM, root_argument(root_side, root), inter);
+    MPI_Reduce(send, recv, n, MPI_INT, MPI_SUM, get_root_argument(root_side, root), inter);
     for (int i = 0; side == root_side && rank == root && i < n; i++)
         EXPECT_EQ(recv[i], expected_sum(!side, others, i));
     MPI_Allreduce(send, recv, n, MPI_INT, MPI_SUM, inter);
@@ -183,7 +183,7 @@ static void test_nonblocking(void)
     MPI_Request requests[3];
     int data = side == 0 && rank == 0 ? 77 : 0, give = rank + 1, got = 0;
     MPI_Ibarrier(inter, &requests[0]);
-    MPI_Ibcast(&data, 1, MPI_INT, root_argument(0, 0), inter, &requests[1]);
+    MPI_Ibcast(&data, 1, MPI_INT, get_root_argument(0, 0), inter, &requests[1]);
     MPI_Iallreduce(&give, &got, 1, MPI_INT, MPI_SUM, inter, &requests[2]);
     MPI_Wait(&requests[2], MPI_STATUS_IGNORE);
     MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);

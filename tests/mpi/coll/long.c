@@ -30,7 +30,7 @@ static void fill_input(size_t n)
 }
 
 /* The next position to check: positions are far apart and include the first and the last one. */
-static size_t next_position(size_t i, size_t n)
+static size_t get_next_checked_position(size_t i, size_t n)
 {
     return i + 1 == n ? n : i + 509 < n ? i + 509 : n - 1;
 }
@@ -39,7 +39,7 @@ static void check_allreduce(size_t n)
 {
     fill_input(n);
     MPI_Allreduce(in, out, (int)n, MPI_UINT32_T, MPI_SUM, MPI_COMM_WORLD);
-    for (size_t i = 0; i < n; i = next_position(i, n)) {
+    for (size_t i = 0; i < n; i = get_next_checked_position(i, n)) {
         uint32_t sum = 0;
         for (int r = 0; r < mpitest_size; r++)
             sum += element_value(r, i);
@@ -51,7 +51,7 @@ static void check_bcast(size_t n, int root)
 {
     fill_input(n);
     MPI_Bcast(in, (int)n, MPI_UINT32_T, root, MPI_COMM_WORLD);
-    for (size_t i = 0; i < n; i = next_position(i, n))
+    for (size_t i = 0; i < n; i = get_next_checked_position(i, n))
         EXPECT(in[i] == element_value(root, i));
 }
 
@@ -62,7 +62,7 @@ static void check_reduce(size_t n, int root)
     fill_input(n);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Reduce(in, out, (int)n, MPI_UINT32_T, MPI_SUM, root, MPI_COMM_WORLD);
-    for (size_t i = 0; mpitest_rank == root && i < n; i = next_position(i, n)) {
+    for (size_t i = 0; mpitest_rank == root && i < n; i = get_next_checked_position(i, n)) {
         uint32_t sum = 0;
         for (int r = 0; r < mpitest_size; r++)
             sum += element_value(r, i);
@@ -77,7 +77,7 @@ static void check_gather(size_t n, int root)
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Gather(in, (int)block, MPI_UINT32_T, out, (int)block, MPI_UINT32_T, root, MPI_COMM_WORLD);
     for (int r = 0; mpitest_rank == root && r < mpitest_size; r++)
-        for (size_t i = 0; i < block; i = next_position(i, block))
+        for (size_t i = 0; i < block; i = get_next_checked_position(i, block))
             EXPECT(out[(size_t)r * block + i] == element_value(r, i));
 }
 
@@ -91,7 +91,7 @@ static void check_blocks(size_t n, int alltoall)
     else
         MPI_Allgather(in, (int)block, MPI_UINT32_T, out, (int)block, MPI_UINT32_T, MPI_COMM_WORLD);
     for (int r = 0; r < mpitest_size; r++)
-        for (size_t i = 0; i < block; i = next_position(i, block))
+        for (size_t i = 0; i < block; i = get_next_checked_position(i, block))
             EXPECT(out[(size_t)r * block + i] ==
                    element_value(r, (alltoall ? (size_t)mpitest_rank * block : 0) + i));
 }

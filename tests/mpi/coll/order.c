@@ -11,7 +11,7 @@ enum { ROUNDS = 120, LENGTH = 3000 };
 
 static int blocking[LENGTH], nonblocking[LENGTH], persistent[LENGTH];
 
-static void fill_vector(int *at, int value)
+static void fill_input(int *at, int value)
 {
     for (int i = 0; i < LENGTH; i++)
         at[i] = value + i;
@@ -54,9 +54,9 @@ int main(int argc, char **argv)
     MPI_Bcast_init(persistent, LENGTH, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request[1]);
     for (int round = 0; round < ROUNDS; round++) {
         const int *order = orders[(mpitest_rank + round) % 6], root = round % mpitest_size;
-        fill_vector(blocking, mpitest_rank == root ? round : -1);
-        fill_vector(nonblocking, mpitest_rank == root ? 2 * round : -1);
-        fill_vector(persistent, mpitest_rank == 0 ? 3 * round : -1);
+        fill_input(blocking, mpitest_rank == root ? round : -1);
+        fill_input(nonblocking, mpitest_rank == root ? 2 * round : -1);
+        fill_input(persistent, mpitest_rank == 0 ? 3 * round : -1);
         for (int i = 0; i < 3; i++)
             start_call(order[i], round, request);
         MPI_Waitall(2, request, MPI_STATUSES_IGNORE);

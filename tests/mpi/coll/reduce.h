@@ -87,7 +87,8 @@ static void expect_reduced(const struct reduction_test *r, const char *what, con
         reduce_serially(r, first, last, first_item + i, want);
         if (!element_is_equal(r, got + (size_t)i * r->bytes, want)) {
             if (mpitest_failures++ < 20)
-                fprintf(stderr, "rank %d of %d: %s of %ld elements, operator %d: element %ld is wrong\n",
+                fprintf(stderr,
+                        "rank %d of %d: %s of %ld elements, operator %d: wrong result in element %ld\n",
                         r->rank, r->size, what, r->n, r->what, i);
             return;
         }

@@ -24,7 +24,7 @@ static unsigned char data_byte(int from, int to, int i, int call)
 
 /* A type of every second byte, which takes the general path. */
 static MPI_Datatype gaps;
-static bool uses_general_path(int rank, int call)
+static bool has_gaps(int rank, int call)
 {
     return ((call >> rank) & 3) == 1;
 }
@@ -73,7 +73,7 @@ static void test_bcast_padded(int root, int n, int call)
 
 static void test_bcast(int root, int n, int call)
 {
-    const bool odd = uses_general_path(mpitest_rank, call);
+    const bool odd = has_gaps(mpitest_rank, call);
     if (mpitest_rank == root && call % 5 == 0) {
         test_bcast_padded(root, n, call);
         return;
@@ -90,7 +90,7 @@ static void test_bcast(int root, int n, int call)
 
 static void test_gather(int root, int n, int call)
 {
-    const bool odd = uses_general_path(mpitest_rank, call), place = mpitest_rank == root && call % 3 == 0;
+    const bool odd = has_gaps(mpitest_rank, call), place = mpitest_rank == root && call % 3 == 0;
     fill_input(0, n, call);
     spread_bytes(in, n);
     if (place)
@@ -105,7 +105,7 @@ static void test_gather(int root, int n, int call)
 
 static void test_scatter(int root, int n, int call)
 {
-    const bool odd = uses_general_path(mpitest_rank, call), place = mpitest_rank == root && call % 3 == 0;
+    const bool odd = has_gaps(mpitest_rank, call), place = mpitest_rank == root && call % 3 == 0;
     for (int r = 0; r < mpitest_size; r++)
         fill_input(r, n, call);
     MPI_Scatter(in, n, MPI_BYTE,
@@ -121,7 +121,7 @@ static void test_scatter(int root, int n, int call)
 
 static void test_allgather(int n, int call)
 {
-    const bool odd = uses_general_path(mpitest_rank, call), place = call % 3 == 0;
+    const bool odd = has_gaps(mpitest_rank, call), place = call % 3 == 0;
     fill_input(0, n, call);
     spread_bytes(in, n);
     memcpy(out + mpitest_rank * n, in, (size_t)n);

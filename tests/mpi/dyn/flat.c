@@ -19,7 +19,7 @@
 
 /* Private memory in KiB. Shared memory does not count: it has its full size from the start and is touched
  * gradually. */
-static long private_kb(void)
+static long get_private_kib(void)
 {
     long size = 0, pages = 0, shared = 0;
     FILE *f = fopen("/proc/self/statm", "r");
@@ -31,7 +31,7 @@ static long private_kb(void)
 }
 
 /* The bytes that malloc has allocated; 0 if a sanitizer has replaced malloc. */
-static long allocated_bytes(void)
+static long get_allocated_bytes(void)
 {
     struct mallinfo2 now = mallinfo2();
     return (long)(now.uordblks + now.hblkhd);
@@ -86,7 +86,7 @@ static const char *const names[KINDS] = {"allocated bytes", "open files", "mappi
 
 static void measure_resources(long now[KINDS])
 {
-    now[HEAP] = allocated_bytes();
+    now[HEAP] = get_allocated_bytes();
     now[FILES] = count_open_files();
     now[MAPPINGS] = count_shared_mappings();
 }
@@ -96,7 +96,7 @@ static void print_resources(int after)
     long now[KINDS];
     measure_resources(now);
     printf("pid %d after %d spawns: %ld KiB private, %ld B allocated, %ld files, %ld mappings\n",
-           (int)getpid(), after, private_kb(), now[HEAP], now[FILES], now[MAPPINGS]);
+           (int)getpid(), after, get_private_kib(), now[HEAP], now[FILES], now[MAPPINGS]);
     fflush(stdout);
 }
 
@@ -133,16 +133,16 @@ int main(int argc, char **argv)
             most[k] = now[k] > most[k] ? now[k] : most[k];
         }
         if (i < first)
-            memory = private_kb();
+            memory = get_private_kib();
         if (argc > 1 && (i + 1) % (times < 10 ? 1 : times / 10) == 0)
             print_resources(i + 1);
     }
     for (int k = 0; k < KINDS; k++) {
         if (rises[k] > (times - first) / 2)
-            printf("pid %d: %s rose in %d of %d rounds, to %ld\n", (int)getpid(), names[k], rises[k],
+            printf("pid %d: %s grew in %d of %d rounds, to %ld\n", (int)getpid(), names[k], rises[k],
                    times - first, most[k]);
         EXPECT(rises[k] <= (times - first) / 2);
     }
-    EXPECT(KEEPS_FREED || private_kb() - memory < 512);
+    EXPECT(KEEPS_FREED || get_private_kib() - memory < 512);
     return mpitest_end();
 }

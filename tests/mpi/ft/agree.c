@@ -1,4 +1,4 @@
-/* agree.c: agreement and shrinking while members die during the call, and revocation: all living ranks get
+/* agree.c: agreement and shrinking while members kill_this_rank during the call, and revocation: all living ranks get
  * the same result.
  *
  * ranks: 8
@@ -46,7 +46,7 @@ static void test_concurrent_shrinks(void)
     MPI_Comm_free(&next);
 }
 
-/* The victim contributes and dies while the others are in the agreement; the next root of the tree may die
+/* The victim contributes and dies while the others are in the agreement; the next root of the tree may kill_this_rank
  * too. */
 static void test_death_inside_agreement(void)
 {
@@ -55,7 +55,7 @@ static void test_death_inside_agreement(void)
     MPI_Comm next;
     MPIX_Comm_iagree(now, &flag, &r);
     if (rank == victim)
-        die();
+        kill_this_rank();
     int rc = MPI_Wait(&r, MPI_STATUS_IGNORE);
     EXPECT(error_class_of(rc) == MPI_SUCCESS || error_class_of(rc) == MPIX_ERR_PROC_FAILED);
     EXPECT(flag == 1 || flag == 3);
@@ -77,7 +77,7 @@ static void test_death_during_many_agreements(void)
         flags[i] = rank == victim ? 1 : 3;
         MPIX_Comm_iagree(now, &flags[i], &r[i]);
         if (rank == victim && i == MANY / 2)
-            die();
+            kill_this_rank();
     }
     MPI_Waitall(MANY, r, MPI_STATUSES_IGNORE);
     for (int i = 0; i < MANY; i++) {
@@ -97,7 +97,7 @@ static void test_root_dies(void)
     MPI_Request r;
     MPIX_Comm_iagree(now, &flag, &r);
     if (rank == 0)
-        die();
+        kill_this_rank();
     MPI_Wait(&r, MPI_STATUS_IGNORE);
     EXPECT(flag == 5 || flag == 7);
     EXPECT_CLASS(MPIX_Comm_ishrink(now, &next, &r), MPI_SUCCESS);
@@ -144,5 +144,5 @@ int main(int argc, char **argv)
     run_phases(phases, 5);
     test_root_dies();
     test_root_dies();
-    return finish();
+    return finalize_and_get_status();
 }

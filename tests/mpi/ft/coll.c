@@ -38,21 +38,21 @@ static void expect_death_by_second_call(int rc)
 static void test_barrier(void)
 {
     if (rank == victim)
-        die();
+        kill_this_rank();
     EXPECT_DEATH(MPI_Barrier(now));
 }
 
 static void test_bcast(void)
 {
     if (rank == victim)
-        die();
+        kill_this_rank();
     expect_death_by_second_call(MPI_Bcast(in, BYTES_MAX, MPI_BYTE, victim, now));
 }
 
 static void test_reduce(void)
 {
     if (rank == victim)
-        die();
+        kill_this_rank();
     EXPECT_DEATH(MPI_Allreduce(out, in, BYTES_MAX / 4, MPI_INT, MPI_BOR, now));
     expect_death_by_second_call(MPI_Reduce(out, in, 100, MPI_INT, MPI_BOR, 0, now));
 }
@@ -60,7 +60,7 @@ static void test_reduce(void)
 static void test_alltoall(void)
 {
     if (rank == victim)
-        die();
+        kill_this_rank();
     EXPECT_DEATH(MPI_Alltoall(out, BYTES_MAX / size, MPI_BYTE, in, BYTES_MAX / size, MPI_BYTE, now));
     EXPECT_DEATH(MPI_Allgather(out, 8, MPI_BYTE, in, 8, MPI_BYTE, now));
 }
@@ -74,7 +74,7 @@ static void test_nonblocking(void)
     EXPECT(error_class_of(began) == MPI_SUCCESS || error_class_of(began) == MPIX_ERR_PROC_FAILED);
     MPI_Ibarrier(now, &r[1]);
     if (rank == victim)
-        die();
+        kill_this_rank();
     for (int i = 0; i < 2; i++) {
         int rc = MPI_Wait(&r[i], MPI_STATUS_IGNORE);
         EXPECT(error_class_of(rc) == MPI_SUCCESS || error_class_of(rc) == MPIX_ERR_PROC_FAILED);
@@ -87,7 +87,7 @@ static void test_gather(void)
 {
     MPI_Comm made;
     if (rank == victim)
-        die();
+        kill_this_rank();
     expect_death_by_second_call(MPI_Gather(out, 1000, MPI_BYTE, in, 1000, MPI_BYTE, 0, now));
     expect_death_by_second_call(MPI_Scatter(out, 1000, MPI_BYTE, in, 1000, MPI_BYTE, victim, now));
     EXPECT_DEATH(MPI_Comm_dup(now, &made));
@@ -104,5 +104,5 @@ int main(int argc, char **argv)
     run_phases(phases, 6);
     free(out);
     free(in);
-    return finish();
+    return finalize_and_get_status();
 }

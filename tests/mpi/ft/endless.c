@@ -1,6 +1,6 @@
 /* endless.c: communicators are created, used for agreement, revoked or shrunk, and freed more often than
  * there are context ids: ids do not run out, memory does not grow, and a message of an old communicator is
- * never received on a new one with the same id. At the end a rank dies, and the others can still shrink.
+ * never received on a new one with the same id. At the end a rank dies, and the others can still shrink_to_survivors.
  *
  * ranks: 3
  * nodes: 3
@@ -14,7 +14,7 @@
 #define TOGETHER 6
 #define BATCHES  4
 
-static long allocated_bytes(void)
+static long get_allocated_bytes(void)
 {
     struct mallinfo2 m = mallinfo2();
     return (long)(m.uordblks + m.hblkhd);
@@ -66,14 +66,14 @@ int main(int argc, char **argv)
     refresh_ranks();
     long before = 0;
     for (int batch = 0; batch < 2 * BATCHES; batch++) {
-        before = batch == BATCHES ? allocated_bytes() : before;
+        before = batch == BATCHES ? get_allocated_bytes() : before;
         use_communicators_of_all();
         use_communicators_of_one();
     }
     /* Retaining every agreement would need ten times this amount. */
-    EXPECT(allocated_bytes() - before < 256 * 1024);
+    EXPECT(get_allocated_bytes() - before < 256 * 1024);
     if (rank == victim)
-        die();
+        kill_this_rank();
     MPI_Comm rest;
     int flag = 1;
     EXPECT_CLASS(MPIX_Comm_shrink(now, &rest), MPI_SUCCESS);

@@ -29,7 +29,7 @@ static inline int error_class_of(int rc)
 #error "names without the X have another meaning"
 #endif
 
-static inline void die(void)
+static inline void kill_this_rank(void)
 {
     printf("rank %d of %d dies\n", rank, size); /* tests/launcher/recovery.sh checks this line */
     raise(SIGKILL);
@@ -48,7 +48,7 @@ static inline void refresh_ranks(void)
 
 /* Shrinks the communicator after a death. No rank continues before all have detected the death, so that no
  * phase is affected by another rank's revocation. */
-static inline void shrink(void)
+static inline void shrink_to_survivors(void)
 {
     MPI_Comm next = MPI_COMM_NULL;
     int flag = 1, before = size;
@@ -72,16 +72,16 @@ static inline void run_phases(void (*const *phases)(void), int n)
     now = MPI_COMM_WORLD;
     refresh_ranks();
     for (int i = 0; i < n && size > 1; i++) {
-        int flag = 1; /* synchronises all ranks; the victim may die right after */
+        int flag = 1; /* synchronises all ranks; the victim may kill_this_rank right after */
         MPIX_Comm_agree(now, &flag);
         phases[i]();
         if (rank == victim)
-            die();
-        shrink();
+            kill_this_rank();
+        shrink_to_survivors();
     }
 }
 
-static inline int finish(void)
+static inline int finalize_and_get_status(void)
 {
     MPI_Finalize();
     return mpitest_failures ? 1 : 0;

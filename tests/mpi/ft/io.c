@@ -29,7 +29,7 @@ static void die_or_detect_death(void)
 {
     int x;
     if (rank == victim)
-        die();
+        kill_this_rank();
     EXPECT_DEATH(MPI_Recv(&x, 1, MPI_INT, victim, 0, now, MPI_STATUS_IGNORE));
 }
 
@@ -57,7 +57,7 @@ static void test_death_inside_access(void)
 {
     open_file();
     if (rank == victim)
-        die();
+        kill_this_rank();
     EXPECT_DEATH(
         MPI_File_write_at_all(file, (MPI_Offset)rank * BYTES, out, BYTES, MPI_BYTE, MPI_STATUS_IGNORE));
     close_file();
@@ -86,7 +86,7 @@ static void test_nonblocking(void)
     MPI_Request r = MPI_REQUEST_NULL;
     open_file();
     if (rank == victim)
-        die();
+        kill_this_rank();
     int rc = MPI_File_iwrite_at_all(file, (MPI_Offset)rank * BYTES, out, BYTES, MPI_BYTE, &r);
     rc = rc ? rc : MPI_Wait(&r, MPI_STATUS_IGNORE);
     EXPECT_DEATH(rc);
@@ -97,7 +97,7 @@ static void test_split_collective(void)
 {
     open_file();
     if (rank == victim)
-        die();
+        kill_this_rank();
     int rc = MPI_File_write_at_all_begin(file, (MPI_Offset)rank * BYTES, out, BYTES, MPI_BYTE);
     rc = rc ? rc : MPI_File_write_at_all_end(file, out, MPI_STATUS_IGNORE);
     EXPECT_DEATH(rc);
@@ -122,7 +122,7 @@ static void test_collective_close(void)
 {
     open_file();
     if (rank == victim)
-        die();
+        kill_this_rank();
     close_file();
 }
 
@@ -147,5 +147,5 @@ int main(int argc, char **argv)
         MPI_File_delete(name, MPI_INFO_NULL);
     free(out);
     free(in);
-    return finish();
+    return finalize_and_get_status();
 }

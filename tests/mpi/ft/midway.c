@@ -56,7 +56,7 @@ static void fill_message(void)
         memset(memory + i, message_byte(i), PAGE);
 }
 
-static int is_whole(void)
+static int message_is_complete(void)
 {
     char page[PAGE];
     for (size_t i = 0; i < BYTES; i += PAGE) {
@@ -67,7 +67,7 @@ static int is_whole(void)
     return 1;
 }
 
-static int has_begun(void)
+static int transfer_has_begun(void)
 {
     for (size_t i = 0; i < BYTES; i += PAGE)
         if (memory[i] != FILL)
@@ -146,10 +146,10 @@ static void check_result(int rc)
     if (rc != MPI_SUCCESS)
         EXPECT_DEATH(rc);
     else if (receives)
-        EXPECT(is_whole());
-    if (rc == MPI_SUCCESS || (receives && is_whole()))
+        EXPECT(message_is_complete());
+    if (rc == MPI_SUCCESS || (receives && message_is_complete()))
         whole++;
-    else if (!receives || has_begun())
+    else if (!receives || transfer_has_begun())
         midway++;
     EXPECT_DEATH(MPI_Recv(&nothing, 1, MPI_BYTE, partner, 2, now, MPI_STATUS_IGNORE));
 }
@@ -196,10 +196,10 @@ static void continue_with_survivors(void)
     memory = malloc(BYTES);
     fill_message();
     EXPECT_CLASS(MPI_Bcast(memory, BYTES, MPI_BYTE, 0, next), MPI_SUCCESS);
-    EXPECT(is_whole());
+    EXPECT(message_is_complete());
     MPI_Reduce(ends, sum, 2, MPI_INT, MPI_SUM, 0, next);
     if (rank == 0)
-        printf("%d messages were whole, %d ended in the middle\n", sum[0], sum[1]);
+        printf("%d messages arrived completely, %d ended during the transfer\n", sum[0], sum[1]);
     free(memory);
     MPI_Comm_free(&next);
 }
@@ -219,5 +219,5 @@ int main(int argc, char **argv)
     run_pairs();
     expect_no_more_writes();
     continue_with_survivors();
-    return finish();
+    return finalize_and_get_status();
 }

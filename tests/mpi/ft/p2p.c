@@ -16,7 +16,7 @@ static void test_receive(void)
 {
     int x = 0, y = rank;
     if (rank == victim)
-        die();
+        kill_this_rank();
     EXPECT_DEATH(MPI_Recv(&x, 1, MPI_INT, victim, 0, now, MPI_STATUS_IGNORE));
     /* The death is known now: further receives fail at once, and living ranks still communicate. */
     EXPECT_DEATH(MPI_Recv(&x, 1, MPI_INT, victim, 0, now, MPI_STATUS_IGNORE));
@@ -37,7 +37,7 @@ static void test_message_sent_before_death(void)
         /* Waits until every other rank has received the message. */
         for (int i = 0; i < victim; i++)
             MPI_Recv(&x, 1, MPI_INT, i, 6, now, MPI_STATUS_IGNORE);
-        die();
+        kill_this_rank();
     }
     MPI_Probe(victim, 5, now, MPI_STATUS_IGNORE);
     MPI_Send(&x, 1, MPI_INT, victim, 6, now);
@@ -53,7 +53,7 @@ static void test_wildcard(void)
     MPI_Request r;
     MPI_Group group;
     if (rank == victim)
-        die();
+        kill_this_rank();
     EXPECT_DEATH(MPI_Recv(&x, 1, MPI_INT, MPI_ANY_SOURCE, 12, now, MPI_STATUS_IGNORE));
     EXPECT_CLASS(MPI_Irecv(&x, 1, MPI_INT, MPI_ANY_SOURCE, 2, now, &r), MPI_SUCCESS);
     EXPECT_CLASS(MPI_Wait(&r, MPI_STATUS_IGNORE), MPIX_ERR_PROC_FAILED_PENDING);
@@ -75,7 +75,7 @@ static void test_wildcard(void)
 static void test_synchronous(void)
 {
     if (rank == victim)
-        die();
+        kill_this_rank();
     EXPECT_DEATH(MPI_Ssend(&rank, 1, MPI_INT, victim, 3, now));
 }
 
@@ -85,7 +85,7 @@ static void test_large_send(void)
     if (rank == victim) {
         for (int i = 0; i < victim; i++)
             MPI_Probe(i, 4, now, MPI_STATUS_IGNORE);
-        die();
+        kill_this_rank();
     }
     memset(memory, rank, LARGE);
     EXPECT_DEATH(MPI_Send(memory, LARGE, MPI_BYTE, victim, 4, now));
@@ -97,7 +97,7 @@ static void test_large_receive(void)
     MPI_Request r[2];
     if (rank == victim) {
         MPI_Isend(memory, LARGE, MPI_BYTE, 0, 4, now, &r[0]);
-        die();
+        kill_this_rank();
     }
     memset(memory, 7, 2 * LARGE);
     for (int i = 0; i < 2; i++)
@@ -123,5 +123,5 @@ int main(int argc, char **argv)
     memory = malloc(2 * LARGE);
     run_phases(phases, 6);
     free(memory);
-    return finish();
+    return finalize_and_get_status();
 }

@@ -27,7 +27,7 @@ static void test_persistent_receive(void)
     int x;
     MPI_Request r;
     if (rank == victim)
-        die();
+        kill_this_rank();
     MPI_Recv_init(&x, 1, MPI_INT, victim, 0, now, &r);
     expect_lost_round(&r);
     expect_lost_round(&r); /* the death is known now */
@@ -38,7 +38,7 @@ static void test_persistent_send(void)
 {
     MPI_Request r;
     if (rank == victim)
-        die();
+        kill_this_rank();
     MPI_Ssend_init(memory, LARGE, MPI_INT, victim, 0, now, &r);
     expect_lost_round(&r);
     expect_lost_round(&r);
@@ -50,7 +50,7 @@ static void test_wildcard(void)
     int x;
     MPI_Request r;
     if (rank == victim)
-        die();
+        kill_this_rank();
     MPI_Recv_init(&x, 1, MPI_INT, MPI_ANY_SOURCE, 0, now, &r);
     expect_lost_round(&r);
     MPI_Request_free(&r);
@@ -74,7 +74,7 @@ static void test_unmatched_partitioned_send(void)
 {
     MPI_Request r;
     if (rank == victim)
-        die();
+        kill_this_rank();
     if (is_refused(MPI_Psend_init(memory, PARTS, LARGE, MPI_INT, victim, 0, now, MPI_INFO_NULL, &r)))
         return;
     for (int round = 0; round < 2; round++) {
@@ -90,7 +90,7 @@ static void test_unmatched_partitioned_receive(void)
     MPI_Request r;
     int flag = 0, rc = MPI_SUCCESS;
     if (rank == victim)
-        die();
+        kill_this_rank();
     if (is_refused(MPI_Precv_init(memory, PARTS, LARGE, MPI_INT, victim, 0, now, MPI_INFO_NULL, &r)))
         return;
     MPI_Start(&r);
@@ -109,7 +109,7 @@ static void test_partitioned_send(void)
         MPI_Precv_init(memory, PARTS, LARGE, MPI_INT, 0, 0, now, MPI_INFO_NULL, &r);
         MPI_Start(&r);
         MPI_Wait(&r, MPI_STATUS_IGNORE);
-        die();
+        kill_this_rank();
     }
     if (rank > 0)
         return;
@@ -133,7 +133,7 @@ static void test_partitioned_receive(void)
         MPI_Start(&r);
         MPI_Pready(0, r);
         MPI_Recv(&x, 1, MPI_INT, 0, 1, now, MPI_STATUS_IGNORE);
-        die();
+        kill_this_rank();
     }
     if (rank > 0)
         return;
@@ -185,5 +185,5 @@ int main(int argc, char **argv)
     memory = calloc(PARTS * LARGE + 1, sizeof(int));
     run_phases(phases, sizeof(phases) / sizeof(phases[0]));
     free(memory);
-    return finish();
+    return finalize_and_get_status();
 }

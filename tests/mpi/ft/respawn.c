@@ -1,5 +1,5 @@
-/* respawn.c: a dead rank is replaced: the survivors shrink, spawn a new process and merge with it. The new
- * processes die too.
+/* respawn.c: a dead rank is replaced: the survivors shrink_to_survivors, spawn a new process and merge with it. The new
+ * processes kill_this_rank too.
  *
  * ranks: 3
  * nodes: no
@@ -34,7 +34,7 @@ int main(int argc, char **argv)
     const int wanted = size;
     while (deaths < DEATHS) {
         if (rank == victim)
-            die();
+            kill_this_rank();
         EXPECT_DEATH(MPI_Barrier(now));
         int flag = 1;
         MPIX_Comm_agree(now, &flag); /* all ranks have detected the death */
@@ -46,5 +46,5 @@ int main(int argc, char **argv)
     }
     EXPECT_CLASS(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, now), MPI_SUCCESS);
     EXPECT_EQ(sum, wanted);
-    return finish();
+    return finalize_and_get_status();
 }

@@ -34,7 +34,7 @@ static void test_fence(void)
     MPI_Win_fence(0, win);
     MPI_Put(mine, WORDS, MPI_INT, (rank + 1) % victim, 0, WORDS, MPI_INT, win);
     if (rank == victim)
-        die();
+        kill_this_rank();
     EXPECT_DEATH(MPI_Win_fence(0, win));
     EXPECT_DEATH(MPI_Win_fence(0, win));
     free_window();
@@ -51,7 +51,7 @@ static void test_lock(void)
         MPI_Win_flush(0, win);
         for (int i = 0; i < victim; i++)
             MPI_Send(&x, 1, MPI_INT, i, 0, now);
-        die();
+        kill_this_rank();
     }
     MPI_Recv(&x, 1, MPI_INT, victim, 0, now, MPI_STATUS_IGNORE);
     EXPECT_DEATH(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
@@ -71,7 +71,7 @@ static void test_lock_all_first_access(void)
         for (int i = 1; i < victim; i++)
             MPI_Sendrecv(&x, 1, MPI_INT, i, 0, &x, 1, MPI_INT, i, 0, now, MPI_STATUS_IGNORE);
         MPI_Recv(&x, 1, MPI_INT, 0, 0, now, MPI_STATUS_IGNORE);
-        die();
+        kill_this_rank();
     }
     if (rank > 0) {
         MPI_Win_lock_all(0, win);
@@ -99,7 +99,7 @@ static void test_flush(void)
     MPI_Win_sync(win);
     MPI_Barrier(now);
     if (rank == victim)
-        die();
+        kill_this_rank();
     rc = MPI_Put(mine, WORDS, MPI_INT, victim, 0, WORDS, MPI_INT, win);
     int flushed = MPI_Win_flush(victim, win);
     if (rc || flushed) /* succeeds on mapped memory, which remains valid after its owner's death */
@@ -126,7 +126,7 @@ static void test_start(void)
 {
     create_window();
     if (rank == victim)
-        die();
+        kill_this_rank();
     MPI_Group to = make_group(victim);
     EXPECT_DEATH(MPI_Win_start(to, 0, win));
     MPI_Group_free(&to);
@@ -137,7 +137,7 @@ static void test_wait(void)
 {
     create_window();
     if (rank == victim)
-        die();
+        kill_this_rank();
     MPI_Group from = make_group(victim);
     int rc = MPI_Win_post(from, 0, win);
     rc = rc ? rc : MPI_Win_wait(win);
@@ -210,7 +210,7 @@ static void test_request(void)
     MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
     MPI_Barrier(now);
     if (rank == victim)
-        die();
+        kill_this_rank();
     int rc = add_and_wait(); /* succeeds on mapped memory, which remains valid after its owner's death */
     if (rc)
         EXPECT_DEATH(rc);
@@ -225,7 +225,7 @@ static void test_new_window(void)
 {
     int x = rank;
     if (rank == victim)
-        die();
+        kill_this_rank();
     EXPECT_DEATH(MPI_Recv(&x, 1, MPI_INT, victim, 0, now, MPI_STATUS_IGNORE));
 }
 
@@ -244,5 +244,5 @@ int main(int argc, char **argv)
     EXPECT_EQ(memory[0], (rank + size - 1) % size);
     EXPECT_CLASS(MPI_Win_free(&win), MPI_SUCCESS);
     free(mine);
-    return finish();
+    return finalize_and_get_status();
 }

@@ -51,7 +51,7 @@ static void send_all_messages(int dies_after)
             message[i] = message_word(rank, n, i);
         if (rank == victim && n == dies_after) {
             MPI_Isend(message, WORDS, MPI_LONG_LONG, 0, TAG_DATA, now, &r);
-            die();
+            kill_this_rank();
         }
         EXPECT_CLASS(MPI_Send(message, WORDS, MPI_LONG_LONG, 0, TAG_DATA, now), MPI_SUCCESS);
     }
@@ -186,5 +186,5 @@ int main(int argc, char **argv)
     seed = given ? (uint32_t)atoi(given) : 1;
     mpitest_begin(&argc, &argv);
     run_phases(phases, 3);
-    return finish();
+    return finalize_and_get_status();
 }

@@ -94,7 +94,7 @@ int main(int argc, char **argv)
     create_all_targets(targets);
     if (rank == victim) {
         MPI_Recv(&x, 1, MPI_INT, 0, TAG_GO, now, MPI_STATUS_IGNORE);
-        die();
+        kill_this_rank();
     }
     for (int round = 0; round < ROUNDS; round++) {
         /* Checked one round before the death: rank 0 may be a round ahead of this rank, and the creator dies
@@ -106,7 +106,7 @@ int main(int argc, char **argv)
     EXPECT_DEATH(MPI_Recv(&x, 1, MPI_INT, victim, 1, now, MPI_STATUS_IGNORE));
     for (int round = ROUNDS; round < ROUNDS + 5; round++)
         exchange_messages(round);
-    shrink();
+    shrink_to_survivors();
     const int created = rank >= HALF ? (int)read_counter(targets) : 0;
     int sum = 0;
     EXPECT_CLASS(MPI_Allreduce(&created, &sum, 1, MPI_INT, MPI_SUM, now), MPI_SUCCESS);
@@ -117,5 +117,5 @@ int main(int argc, char **argv)
             free(in[p][k]);
         }
     counters_end();
-    return finish();
+    return finalize_and_get_status();
 }

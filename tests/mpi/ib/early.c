@@ -37,7 +37,7 @@ static int run_block(unsigned *random_seed)
     return count_early_departures(arrival_times, departure_times, BLOCK, MPI_COMM_WORLD);
 }
 
-static const char *counter_name(const char *setting)
+static const char *get_counter_name(const char *setting)
 {
     static const char *const algorithms[][2] = {{"rdma_counter", "coll_barrier_counter"},
                                                 {"rdma", "coll_barrier_rdma"},
@@ -52,7 +52,7 @@ static const char *counter_name(const char *setting)
 
 int main(int argc, char **argv)
 {
-    const char *text = getenv("BARRIERS"), *way = counter_name(getenv("FISHPLATE_COLL"));
+    const char *text = getenv("BARRIERS"), *way = get_counter_name(getenv("FISHPLATE_COLL"));
     const long wanted = text ? atol(text) : SHORT;
     long done = 0;
     counters_begin();
@@ -64,7 +64,7 @@ int main(int argc, char **argv)
     if (way)
         EXPECT((long)read_counter(counted) >= done - 2);
     if (text && mpitest_rank == 0)
-        printf("%ld barriers, nobody was early\n", done);
+        printf("%ld barriers, no rank left early\n", done);
     counters_end();
     return mpitest_end();
 }

@@ -42,7 +42,7 @@ int main(int argc, char **argv)
     /* The root sleeps repeatedly until all members have acknowledged; a member that does not sleep uses
      * twice as much processor time. */
     if (mpitest_rank == 0 && cpu >= 0.08 * wall)
-        printf("rank 0 used the processor for %.3f of %.3f seconds\n", cpu, wall);
+        printf("rank 0 used %.3f s of processor time in %.3f s\n", cpu, wall);
     EXPECT(mpitest_rank != 0 || cpu < 0.08 * wall);
     counters_end();
     return mpitest_end();

@@ -42,7 +42,7 @@ int main(int argc, char **argv)
         else
             EXPECT_EQ(MPI_File_write_at(f, 0, words, WORDS, MPI_INT, &status), 0);
         EXPECT_EQ(MPI_File_read_at(f, 0, words, WORDS, MPI_INT, &status), 0);
-        EXPECT_EQ(count_of(&status, MPI_INT), WORDS);
+        EXPECT_EQ(get_count(&status, MPI_INT), WORDS);
         expect_equal_words(words);
     }
     MPI_Type_free(&every_other);

@@ -81,7 +81,7 @@ static void check_offsets(MPI_File f)
     for (int i = 0; i < 4; i++)
         mine[i] = 10 * mpitest_rank + i;
     EXPECT_EQ(MPI_File_write_at(f, (MPI_Offset)sizeof(mine) * mpitest_rank, mine, 4, MPI_INT, &status), 0);
-    EXPECT_EQ(count_of(&status, MPI_INT), 4);
+    EXPECT_EQ(get_count(&status, MPI_INT), 4);
     EXPECT_EQ(MPI_File_sync(f), 0);
     MPI_Barrier(MPI_COMM_WORLD);
     const int other = (mpitest_rank + 1) % mpitest_size;
@@ -89,7 +89,7 @@ static void check_offsets(MPI_File f)
     EXPECT_EQ(got[3], 10 * other + 3);
     /* The last read crosses the end of the file and returns fewer elements. */
     EXPECT_EQ(MPI_File_read_at(f, (MPI_Offset)sizeof(mine) * mpitest_size - 8, got, 4, MPI_INT, &status), 0);
-    EXPECT_EQ(count_of(&status, MPI_INT), 2);
+    EXPECT_EQ(get_count(&status, MPI_INT), 2);
     EXPECT_EQ(error_class_of(MPI_File_read_at(f, -1, got, 1, MPI_INT, &status)), MPI_ERR_ARG);
 }
 
@@ -107,7 +107,7 @@ static void check_pointer(MPI_File f)
     EXPECT_EQ(got[0], 10 * (mpitest_size - 1) + 2);
     EXPECT_EQ(MPI_File_seek(f, 0, MPI_SEEK_CUR), 0);
     EXPECT_EQ(MPI_File_read(f, got, 2, MPI_INT, &status), 0);
-    EXPECT_EQ(count_of(&status, MPI_INT), 1);
+    EXPECT_EQ(get_count(&status, MPI_INT), 1);
     EXPECT_EQ(error_class_of(MPI_File_seek(f, -1, MPI_SEEK_SET)), MPI_ERR_ARG);
     EXPECT_EQ(error_class_of(MPI_File_seek(f, 0, 12345)), MPI_ERR_ARG);
     EXPECT_EQ(MPI_File_get_byte_offset(f, 3, &at), 0);

@@ -66,7 +66,7 @@ static void check_split(MPI_File f)
     /* Independent accesses of the other ranks are permitted. */
     EXPECT_EQ(MPI_File_write_at(f, 1000 + at, &out, 1, MPI_INT, &status), 0);
     EXPECT_EQ(MPI_File_write_at_all_end(f, &out, &status), 0);
-    EXPECT_EQ(count_of(&status, MPI_INT), 1);
+    EXPECT_EQ(get_count(&status, MPI_INT), 1);
     EXPECT_EQ(error_class_of(MPI_File_write_at_all_end(f, &out, &status)), MPI_ERR_OTHER);
     EXPECT_EQ(MPI_File_read_at_all(f, at, &in, 1, MPI_INT, &status), 0);
     EXPECT_EQ(in, mpitest_rank);
@@ -117,7 +117,7 @@ static void check_view_without_data(MPI_File f)
     EXPECT_EQ(error_class_of(MPI_File_get_byte_offset(f, 0, &at)), MPI_ERR_TYPE);
     EXPECT_EQ(MPI_File_seek(f, 0, MPI_SEEK_END), 0);
     EXPECT_EQ(MPI_File_read_at_all(f, 0, &word, 0, MPI_INT, &status), 0);
-    EXPECT_EQ(count_of(&status, MPI_INT), 0);
+    EXPECT_EQ(get_count(&status, MPI_INT), 0);
     EXPECT_EQ(error_class_of(MPI_File_read_at(f, 0, &word, 1, MPI_INT, &status)), MPI_ERR_TYPE);
 }
 
@@ -132,7 +132,7 @@ static void check_memory_after_end(MPI_File f, const int *wanted, int n)
     for (int i = 0; i < 4 * PIECES; i++)
         in[i] = -1;
     EXPECT_EQ(MPI_File_read_at_all(f, 0, in, n / 2, second, &status), 0);
-    EXPECT_EQ(count_of(&status, MPI_INT), n);
+    EXPECT_EQ(get_count(&status, MPI_INT), n);
     for (int i = 0; i < 4 * PIECES; i++)
         wrong += in[i] != (i % 2 == 0 && i / 2 < n ? wanted[i / 2] : -1);
     EXPECT_EQ(wrong, 0);
@@ -163,17 +163,17 @@ static void check_ranks_without_data(const char *choice)
     for (int i = 0; i < PIECES; i++)
         out[i] = 1000 * mpitest_rank + i;
     EXPECT_EQ(MPI_File_write_all(f, n ? out : NULL, n, MPI_INT, &status), 0);
-    EXPECT_EQ(count_of(&status, MPI_INT), n);
+    EXPECT_EQ(get_count(&status, MPI_INT), n);
     MPI_File_sync(f);
     MPI_Barrier(MPI_COMM_WORLD);
     EXPECT_EQ(MPI_File_read_at_all(f, 0, n ? in : NULL, 2 * n, MPI_INT, &status), 0);
-    EXPECT_EQ(count_of(&status, MPI_INT), n);
+    EXPECT_EQ(get_count(&status, MPI_INT), n);
     EXPECT(n == 0 || memcmp(in, out, sizeof(out)) == 0);
     check_memory_after_end(f, out, n);
     EXPECT_EQ(MPI_File_write_at_all(f, 0, NULL, 0, MPI_INT, &status), 0); /* no rank has data */
-    EXPECT_EQ(count_of(&status, MPI_INT), 0);
+    EXPECT_EQ(get_count(&status, MPI_INT), 0);
     EXPECT_EQ(MPI_File_read_ordered(f, n ? in : NULL, n ? 2 : 0, MPI_INT, &status), 0);
-    EXPECT_EQ(count_of(&status, MPI_INT), n ? 2 : 0);
+    EXPECT_EQ(get_count(&status, MPI_INT), n ? 2 : 0);
     EXPECT(n == 0 || in[0] == out[2 * (mpitest_rank / 2)]);
     MPI_File_close(&f);
 }

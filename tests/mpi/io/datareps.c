@@ -15,7 +15,7 @@ static void read_raw_bytes(MPI_File f, MPI_Offset at, unsigned char *bytes, int 
     memset(bytes, 0xee, (size_t)n);
     MPI_File_set_view(f, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
     EXPECT_EQ(MPI_File_read_at(f, at, bytes, n, MPI_BYTE, &status), 0);
-    EXPECT_EQ(count_of(&status, MPI_BYTE), n);
+    EXPECT_EQ(get_count(&status, MPI_BYTE), n);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -28,18 +28,18 @@ static void check_external(MPI_File f)
     MPI_Status status;
     EXPECT_EQ(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "external32", MPI_INFO_NULL), 0);
     EXPECT_EQ(MPI_File_write_at_all(f, 0, out, 2, MPI_INT, &status), 0);
-    EXPECT_EQ(count_of(&status, MPI_INT), 2);
+    EXPECT_EQ(get_count(&status, MPI_INT), 2);
     EXPECT_EQ(MPI_File_get_type_extent(f, MPI_LONG, &extent), 0);
     EXPECT_EQ(extent, 4);
     EXPECT_EQ(MPI_File_read_at_all(f, 0, in, 4, MPI_INT, &status), 0);
-    EXPECT_EQ(count_of(&status, MPI_INT), 2);
+    EXPECT_EQ(get_count(&status, MPI_INT), 2);
     EXPECT(in[0] == out[0] && in[1] == -2 && in[2] == 0);
     read_raw_bytes(f, 0, bytes, 8);
     EXPECT(memcmp(bytes, "\1\2\3\4\377\377\377\376", 8) == 0);
     EXPECT_EQ(MPI_File_set_view(f, 0, MPI_LONG, MPI_LONG, "external32", MPI_INFO_NULL), 0);
     EXPECT_EQ(MPI_File_write_at_all(f, 1, wide, 2, MPI_LONG, &status), 0);
     EXPECT_EQ(MPI_File_read_at_all(f, 1, back, 2, MPI_LONG, &status), 0);
-    EXPECT_EQ(count_of(&status, MPI_LONG), 2);
+    EXPECT_EQ(get_count(&status, MPI_LONG), 2);
     EXPECT(back[0] == wide[0] && back[1] == -5);
     read_raw_bytes(f, 4, bytes, 8);
     EXPECT(memcmp(bytes, "\1\2\3\4\377\377\377\373", 8) == 0);
@@ -136,9 +136,9 @@ static void check_user_representation(MPI_File f)
     MPI_File_set_size(f, 0);
     EXPECT_EQ(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "wide", MPI_INFO_NULL), 0);
     EXPECT_EQ(MPI_File_write_at_all(f, 0, out, 3, MPI_INT, &status), 0);
-    EXPECT_EQ(count_of(&status, MPI_INT), 3);
+    EXPECT_EQ(get_count(&status, MPI_INT), 3);
     EXPECT_EQ(MPI_File_read_at_all(f, 0, in, 5, MPI_INT, &status), 0);
-    EXPECT_EQ(count_of(&status, MPI_INT), 3);
+    EXPECT_EQ(get_count(&status, MPI_INT), 3);
     EXPECT(in[0] == 1 && in[2] == 3 && in[3] == 0);
     read_raw_bytes(f, 0, bytes, 24);
     int64_t wide;
@@ -168,7 +168,7 @@ static void check_user_large(MPI_File f)
     EXPECT_EQ(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "wide, large", MPI_INFO_NULL), 0);
     EXPECT_EQ(MPI_File_write_at_all_c(f, 0, out, 3, MPI_INT, &status), 0);
     EXPECT_EQ(MPI_File_read_at_all_c(f, 0, in, 4, MPI_INT, &status), 0);
-    EXPECT_EQ(count_of(&status, MPI_INT), 3);
+    EXPECT_EQ(get_count(&status, MPI_INT), 3);
     EXPECT(in[0] == 7 && in[2] == 9 && in[3] == 0);
     read_raw_bytes(f, 0, bytes, 24);
     memcpy(&wide, bytes + 16, 8);
@@ -188,7 +188,7 @@ static void check_user_items(MPI_File f)
     MPI_File_set_size(f, 0);
     EXPECT_EQ(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "wide", MPI_INFO_NULL), 0);
     EXPECT_EQ(MPI_File_write_at_all(f, 0, out, 2, three, &status), 0);
-    EXPECT_EQ(count_of(&status, three), 2);
+    EXPECT_EQ(get_count(&status, three), 2);
     MPI_File_set_size(f, 5 * 8 + 3);
     EXPECT_EQ(MPI_File_read_at_all(f, 0, in, 2, three, &status), 0);
     MPI_Get_elements(&status, three, &items);
@@ -278,7 +278,7 @@ static void check_user_without_conversion(MPI_File f)
     EXPECT_EQ(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "plain", MPI_INFO_NULL), 0);
     EXPECT_EQ(MPI_File_write_at_all(f, 0, out, 3, MPI_INT, &status), 0);
     EXPECT_EQ(MPI_File_read_at_all(f, 0, in, 3, MPI_INT, &status), 0);
-    EXPECT_EQ(count_of(&status, MPI_INT), 3);
+    EXPECT_EQ(get_count(&status, MPI_INT), 3);
     EXPECT(memcmp(in, out, sizeof(in)) == 0);
     EXPECT_EQ(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "odd", MPI_INFO_NULL), 0);
     EXPECT_EQ(error_class_of(MPI_File_write_at(f, 0, out, 3, MPI_INT, &status)), MPI_ERR_CONVERSION);

@@ -25,7 +25,7 @@ ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
     if (calls_left > 0 && --calls_left == 0) {
         if (torn)
             syscall(SYS_pwrite64, fd, buf, n / 2, offset);
-        die();
+        kill_this_rank();
     }
     return syscall(SYS_pwrite64, fd, buf, n, offset);
 }
@@ -80,7 +80,7 @@ static void die_after_steps(int steps)
     if (rank == victim) {
         for (int i = 0; i < steps && !done; i++)
             MPI_Test(&r, &done, MPI_STATUS_IGNORE);
-        die();
+        kill_this_rank();
     }
     if (!rc)
         rc = MPI_Wait(&r, MPI_STATUS_IGNORE);
@@ -109,7 +109,7 @@ static void test_death_before_call(void)
 {
     MPI_File f = open_file();
     if (rank == victim)
-        die();
+        kill_this_rank();
     check_after_death(f, MPI_File_write_at_all(f, 0, words, WORDS, MPI_INT, MPI_STATUS_IGNORE));
 }
 
@@ -119,7 +119,7 @@ static void test_death_in_write(void)
     calls_left = rank == victim ? 2 : -1;
     const int rc = MPI_File_write_at_all(f, 0, words, WORDS, MPI_INT, MPI_STATUS_IGNORE);
     if (rank == victim)
-        die();
+        kill_this_rank();
     check_after_death(f, rc);
 }
 
@@ -148,7 +148,7 @@ static void test_death_in_rewrite(void)
     calls_left = rank == victim ? 1 : -1;
     EXPECT_EQ(MPI_File_write_at(f, 0, words, WORDS, MPI_INT, MPI_STATUS_IGNORE), 0);
     if (rank == victim)
-        die();
+        kill_this_rank();
     torn = 0;
     MPIX_Comm_agree(now, &flag); /* all ranks have written */
     EXPECT_EQ(MPI_File_read_at(f, 0, back, WORDS, MPI_INT, MPI_STATUS_IGNORE), 0);
@@ -170,7 +170,7 @@ static void test_death_in_read(void)
     int rc = MPI_File_iread_at_all(f, 0, back, WORDS, MPI_INT, &r), done;
     if (rank == victim) {
         MPI_Test(&r, &done, MPI_STATUS_IGNORE);
-        die();
+        kill_this_rank();
     }
     if (!rc)
         rc = MPI_Wait(&r, MPI_STATUS_IGNORE);
@@ -190,5 +190,5 @@ int main(int argc, char **argv)
     snprintf(name, sizeof(name), "iotest-%d.tmp", number);
     run_phases(phases, (int)(sizeof(phases) / sizeof(phases[0])));
     unlink(name);
-    return finish();
+    return finalize_and_get_status();
 }

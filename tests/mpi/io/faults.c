@@ -118,10 +118,10 @@ static void check_short_transfers(const char *cb)
     fault.most = 7;
     fault.on = 1;
     EXPECT_EQ(MPI_File_write_at_all(f, 0, words, WORDS, MPI_INT, &status), 0);
-    EXPECT_EQ(count_of(&status, MPI_INT), WORDS);
+    EXPECT_EQ(get_count(&status, MPI_INT), WORDS);
     MPI_Barrier(MPI_COMM_WORLD);
     EXPECT_EQ(MPI_File_read_at_all(f, 0, back, WORDS, MPI_INT, &status), 0);
-    EXPECT_EQ(count_of(&status, MPI_INT), WORDS);
+    EXPECT_EQ(get_count(&status, MPI_INT), WORDS);
     EXPECT(memcmp(words, back, sizeof(words)) == 0);
     fault.on = 0;
     fault.most = 0;
@@ -178,7 +178,7 @@ static void check_independent(const char *ds, size_t most, int good)
     EXPECT_EQ(error_class_of(MPI_File_write_at(f, 0, words, WORDS, MPI_INT, &status)), MPI_ERR_IO);
     fault.on = 0;
     fault.most = 0;
-    const int count = count_of(&status, MPI_INT);
+    const int count = get_count(&status, MPI_INT);
     EXPECT(count > 0 && count < WORDS);
     if (most == 0)
         EXPECT_EQ(count, 5 * good);
@@ -219,7 +219,7 @@ static void check_file_size_limit(void)
     MPI_Barrier(MPI_COMM_WORLD);
     EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
     EXPECT_EQ(error_class_of(MPI_File_write_at(f, 0, words, WORDS, MPI_INT, &status)), MPI_ERR_NO_SPACE);
-    EXPECT_EQ(count_of(&status, MPI_BYTE), 6000);
+    EXPECT_EQ(get_count(&status, MPI_BYTE), 6000);
     EXPECT_EQ(error_class_of(MPI_File_write_at_all(f, mpitest_rank * 4000, words, 1000, MPI_INT, &status)),
               MPI_ERR_NO_SPACE);
     EXPECT_EQ(error_class_of(MPI_File_set_size(f, 7000)), MPI_ERR_NO_SPACE);

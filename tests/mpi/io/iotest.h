@@ -37,7 +37,7 @@ static inline int error_class_of(int code)
     return errclass;
 }
 
-static inline int count_of(MPI_Status *status, MPI_Datatype type)
+static inline int get_count(MPI_Status *status, MPI_Datatype type)
 {
     int n = -1;
     MPI_Get_count(status, type, &n);

@@ -94,7 +94,7 @@ static void check_writes(const char *name, const char *map, int expect_mapped, i
     MPI_Barrier(MPI_COMM_WORLD);
     calls = refused = 0;
     EXPECT_EQ(MPI_File_write_at(f, 0, words, WORDS, MPI_INT, &status), 0);
-    EXPECT_EQ(count_of(&status, MPI_INT), WORDS);
+    EXPECT_EQ(get_count(&status, MPI_INT), WORDS);
     if (expect_mapped)
         EXPECT(calls < WORDS / PIECE / 10);
     else

@@ -19,7 +19,7 @@ static void check_records(MPI_File f)
             record[k] = mpitest_rank * RECORDS + i;
         if (i % 3) {
             EXPECT_EQ(MPI_File_write_shared(f, record, WORDS, MPI_INT, &status), 0);
-            EXPECT_EQ(count_of(&status, MPI_INT), WORDS);
+            EXPECT_EQ(get_count(&status, MPI_INT), WORDS);
         } else {
             MPI_Request request;
             EXPECT_EQ(MPI_File_iwrite_shared(f, record, WORDS, MPI_INT, &request), 0);
@@ -36,7 +36,7 @@ static void check_records(MPI_File f)
     EXPECT_EQ(MPI_File_seek_shared(f, 0, MPI_SEEK_SET), 0);
     for (;;) {
         EXPECT_EQ(MPI_File_read_shared(f, record, WORDS, MPI_INT, &status), 0);
-        if (count_of(&status, MPI_INT) == 0)
+        if (get_count(&status, MPI_INT) == 0)
             break;
         for (int k = 1; k < WORDS; k++)
             EXPECT_EQ(record[k], record[0]);
@@ -58,10 +58,10 @@ static void check_ordered(MPI_File f)
     for (int i = 0; i <= mpitest_rank; i++)
         mine[i] = 100 * mpitest_rank + i;
     EXPECT_EQ(MPI_File_write_ordered(f, mine, mpitest_rank + 1, MPI_INT, &status), 0);
-    EXPECT_EQ(count_of(&status, MPI_INT), mpitest_rank + 1);
+    EXPECT_EQ(get_count(&status, MPI_INT), mpitest_rank + 1);
     EXPECT_EQ(MPI_File_write_ordered_begin(f, mine, mpitest_rank + 1, MPI_INT), 0);
     EXPECT_EQ(MPI_File_write_ordered_end(f, mine, &status), 0);
-    EXPECT_EQ(count_of(&status, MPI_INT), mpitest_rank + 1);
+    EXPECT_EQ(get_count(&status, MPI_INT), mpitest_rank + 1);
     MPI_File_sync(f);
     MPI_Barrier(MPI_COMM_WORLD);
     int before = 3;

@@ -44,7 +44,7 @@ static void check_many_operations(MPI_File f)
     MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[OPERATIONS + 2]);
     EXPECT_EQ(MPI_Waitall(OPERATIONS + 3, requests, statuses), 0);
     for (int k = 0; k < OPERATIONS; k++)
-        EXPECT_EQ(count_of(&statuses[k], MPI_INT), WORDS);
+        EXPECT_EQ(get_count(&statuses[k], MPI_INT), WORDS);
     EXPECT_EQ(got, left);
     EXPECT_EQ(sum, mpitest_size);
     MPI_File_sync(f);
@@ -130,7 +130,7 @@ static void check_pointer(MPI_File f)
     EXPECT_EQ(MPI_File_iread_at(f, 0, in, 3, MPI_INT, &requests[0]), 0);
     while (!flag)
         EXPECT_EQ(MPI_Test(&requests[0], &flag, &status), 0);
-    EXPECT_EQ(count_of(&status, MPI_INT), 3);
+    EXPECT_EQ(get_count(&status, MPI_INT), 3);
     EXPECT_EQ(in[0] * 100 + in[1] * 10 + in[2], 123);
 }
 
@@ -146,7 +146,7 @@ static void check_split(MPI_File f)
     MPI_File clone = f;
     EXPECT_EQ(error_class_of(MPI_File_close(&clone)), MPI_ERR_FILE);
     EXPECT_EQ(MPI_File_write_all_end(f, out, &status), 0);
-    EXPECT_EQ(count_of(&status, MPI_INT), WORDS);
+    EXPECT_EQ(get_count(&status, MPI_INT), WORDS);
     EXPECT(error_class_of(MPI_File_write_all_end(f, out, &status)) != MPI_SUCCESS);
     MPI_File_seek(f, 0, MPI_SEEK_SET);
     EXPECT_EQ(MPI_File_read_all_begin(f, in, WORDS, MPI_INT), 0);

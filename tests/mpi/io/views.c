@@ -157,7 +157,7 @@ static void check_file(MPI_File f, int round, const struct pattern *p, long disp
     MPI_File_set_view(f, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
     memset(got, 0, sizeof(got));
     EXPECT_EQ(MPI_File_read_at(f, 0, got, LIMIT, MPI_BYTE, &status), 0);
-    EXPECT_EQ(count_of(&status, MPI_BYTE), size < LIMIT ? size : LIMIT);
+    EXPECT_EQ(get_count(&status, MPI_BYTE), size < LIMIT ? size : LIMIT);
     EXPECT(memcmp(want, got, LIMIT) == 0);
 }
 
@@ -191,14 +191,14 @@ static void test_random_view(int round)
     EXPECT_EQ(MPI_File_set_view(f, disp, etype, filetype, "native", MPI_INFO_NULL), 0);
     fill_data(out, round, count, unit, mine_gaps);
     EXPECT_EQ(access_file(f, 1, way_out, offset, (char *)out, count, memory, &status), 0);
-    EXPECT_EQ(count_of(&status, etype), count);
+    EXPECT_EQ(get_count(&status, etype), count);
     MPI_File_sync(f);
     MPI_Barrier(MPI_COMM_WORLD);
     memset(in, 0, sizeof(in));
     memset(out, 0, sizeof(out));
     fill_data(out, round, count, unit, gaps_in);
     EXPECT_EQ(access_file(f, 0, way_in, offset, (char *)in, count, memory_in, &status), 0);
-    EXPECT_EQ(count_of(&status, etype), count);
+    EXPECT_EQ(get_count(&status, etype), count);
     EXPECT(memcmp(in, out, sizeof(in)) == 0);
     check_file(f, round, &p, disp, unit, offset, counts);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -208,7 +208,8 @@ static void test_random_view(int round)
     MPI_Type_free(&memory);
     MPI_Type_free(&memory_in);
     if (mpitest_failures)
-        fprintf(stderr, "rank %d: round %d, methods %d and %d\n", mpitest_rank, round, way_out, way_in);
+        fprintf(stderr, "rank %d: failed in round %d, written by method %d, read by method %d\n",
+                mpitest_rank, round, way_out, way_in);
 }
 
 int main(int argc, char **argv)

@@ -87,7 +87,7 @@ static void begin_simulation(char *base, MPI_Count start)
     pretend.holes = false;
 }
 
-static void expect_all(MPI_Status *status, MPI_Count bytes)
+static void expect_bytes_transferred(MPI_Status *status, MPI_Count bytes)
 {
     MPI_Count n = -1;
     int small = 0;
@@ -110,29 +110,29 @@ static void check_counts(MPI_File f, char *memory)
     const MPI_Offset at = 3 + mpitest_rank * 2 * MANY_BYTES;
     begin_simulation(memory, at);
     EXPECT_EQ(MPI_File_write_at_c(f, at, memory, MANY_BYTES, MPI_BYTE, &status), 0);
-    expect_all(&status, MANY_BYTES);
+    expect_bytes_transferred(&status, MANY_BYTES);
     begin_simulation(memory, at);
     EXPECT_EQ(MPI_File_read_at_c(f, at, memory, MANY_BYTES, MPI_BYTE, &status), 0);
-    expect_all(&status, MANY_BYTES);
+    expect_bytes_transferred(&status, MANY_BYTES);
     begin_simulation(memory, at);
     EXPECT_EQ(MPI_File_iread_at_c(f, at, memory, MANY_BYTES, MPI_BYTE, &request), 0);
     EXPECT_EQ(MPI_Wait(&request, &status), 0);
-    expect_all(&status, MANY_BYTES);
+    expect_bytes_transferred(&status, MANY_BYTES);
     begin_simulation(memory, at);
     EXPECT_EQ(MPI_File_write_at_all_c(f, at, memory, MANY_BYTES, MPI_BYTE, &status), 0);
-    expect_all(&status, MANY_BYTES);
+    expect_bytes_transferred(&status, MANY_BYTES);
     begin_simulation(memory, at);
     EXPECT_EQ(MPI_File_seek(f, at, MPI_SEEK_SET), 0);
     EXPECT_EQ(MPI_File_iwrite_all_c(f, memory, MANY_BYTES, MPI_BYTE, &request), 0);
     EXPECT_EQ(MPI_Wait(&request, &status), 0);
-    expect_all(&status, MANY_BYTES);
+    expect_bytes_transferred(&status, MANY_BYTES);
     EXPECT_EQ(MPI_File_get_position(f, &position), 0);
     EXPECT_EQ(position, at + MANY_BYTES);
     EXPECT_EQ(MPI_File_seek_shared(f, 7, MPI_SEEK_SET), 0);
     if (mpitest_rank == 0) {
         begin_simulation(memory, 7);
         EXPECT_EQ(MPI_File_write_shared_c(f, memory, MANY_BYTES, MPI_BYTE, &status), 0);
-        expect_all(&status, MANY_BYTES);
+        expect_bytes_transferred(&status, MANY_BYTES);
     }
     MPI_Barrier(MPI_COMM_WORLD);
     EXPECT_EQ(MPI_File_get_position_shared(f, &position), 0);
@@ -164,11 +164,11 @@ static void check_types(MPI_File f, char *memory)
     EXPECT_EQ(MPI_File_write_at(f, 11, memory, TIMES, mib, &status), 0);
     EXPECT_EQ(MPI_Get_count(&status, mib, &n), 0);
     EXPECT_EQ(n, TIMES);
-    expect_all(&status, (MPI_Count)TIMES * MIB);
+    expect_bytes_transferred(&status, (MPI_Count)TIMES * MIB);
     begin_simulation(memory, 11);
     pretend.turn = MIB;
     EXPECT_EQ(MPI_File_write_at(f, 11, memory, TIMES, again, &status), 0);
-    expect_all(&status, (MPI_Count)TIMES * MIB);
+    expect_bytes_transferred(&status, (MPI_Count)TIMES * MIB);
     MPI_Type_free(&again);
     MPI_Type_free(&mib);
 }
@@ -187,11 +187,11 @@ static void check_views(MPI_File f, char *memory)
     begin_simulation(memory, 5 * GIB);
     pretend.holes = true;
     EXPECT_EQ(MPI_File_write_at_c(f, 0, memory, MANY_BYTES, MPI_BYTE, &status), 0);
-    expect_all(&status, MANY_BYTES);
+    expect_bytes_transferred(&status, MANY_BYTES);
     begin_simulation(memory, 5 * GIB);
     pretend.holes = true;
     EXPECT_EQ(MPI_File_read_at_c(f, 0, memory, MANY_BYTES, MPI_BYTE, &status), 0);
-    expect_all(&status, MANY_BYTES);
+    expect_bytes_transferred(&status, MANY_BYTES);
     EXPECT_EQ(MPI_File_get_byte_offset(f, 2047 * GIB + 9, &at), 0);
     EXPECT_EQ(at, 5 * GIB + 2047 * 2 * GIB + 9);
     MPI_Type_free(&piece);
@@ -202,12 +202,12 @@ static void check_views(MPI_File f, char *memory)
     EXPECT_EQ(MPI_File_set_view(f, 8 * mpitest_rank, MPI_BYTE, type, "native", MPI_INFO_NULL), 0);
     memset(some, 'a' + mpitest_rank, sizeof(some));
     EXPECT_EQ(MPI_File_write_at_all(f, 0, some, sizeof(some), MPI_BYTE, &status), 0);
-    EXPECT_EQ(count_of(&status, MPI_BYTE), (int)sizeof(some));
+    EXPECT_EQ(get_count(&status, MPI_BYTE), (int)sizeof(some));
     EXPECT_EQ(MPI_File_get_size(f, &at), 0);
     EXPECT_EQ(at, ((MPI_Offset)1 << 41) + 8 * mpitest_size);
     MPI_Barrier(MPI_COMM_WORLD);
     EXPECT_EQ(MPI_File_read_at_all(f, 0, back, sizeof(back), MPI_BYTE, &status), 0);
-    EXPECT_EQ(count_of(&status, MPI_BYTE), (int)sizeof(some)); /* the file ends after these bytes */
+    EXPECT_EQ(get_count(&status, MPI_BYTE), (int)sizeof(some)); /* the file ends after these bytes */
     EXPECT(memcmp(some, back, sizeof(some)) == 0);
     EXPECT_EQ(MPI_File_seek(f, 0, MPI_SEEK_END), 0);
     EXPECT_EQ(MPI_File_get_position(f, &at), 0);

@@ -144,7 +144,8 @@ static void check_target(size_t i)
     } else if (len > 1) {
         long wrong = big_count_wrong(&in, from, len, mask);
         if (wrong)
-            fprintf(stderr, "rank %d: %s of %lld: %ld wrong\n", me, operations[i].name, (long long)n, wrong);
+            fprintf(stderr, "rank %d: %s of %lld bytes: %ld of the checked bytes are wrong\n", me,
+                    operations[i].name, (long long)n, wrong);
         EXPECT_EQ(wrong, 0);
     }
 }

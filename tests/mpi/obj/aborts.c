@@ -49,34 +49,34 @@ static void check_initial_handler(int *argc, char ***argv)
 }
 
 /* Waits until the job ends; a rank that returns exits with an unexpected status. */
-static int wait_for_the_end(MPI_Comm c)
+static int wait_for_job_end(MPI_Comm c)
 {
     int x;
     MPI_Recv(&x, 1, MPI_INT, MPI_ANY_SOURCE, 1, c, MPI_STATUS_IGNORE);
     return 99;
 }
 
-static int fail_on_world(MPI_Comm last, int is_last)
+static int abort_world(MPI_Comm last, int is_last)
 {
     (void)last;
     if (is_last)
         MPI_Abort(MPI_COMM_WORLD, 7);
-    return wait_for_the_end(MPI_COMM_WORLD);
+    return wait_for_job_end(MPI_COMM_WORLD);
 }
 
-static int fail_on_self(MPI_Comm last, int is_last)
+static int abort_self(MPI_Comm last, int is_last)
 {
     (void)last;
     if (is_last)
         MPI_Abort(MPI_COMM_SELF, 8);
-    return wait_for_the_end(MPI_COMM_WORLD);
+    return wait_for_job_end(MPI_COMM_WORLD);
 }
 
-static int fail_on_part(MPI_Comm last, int is_last)
+static int abort_part_of_world(MPI_Comm last, int is_last)
 {
     if (is_last)
         MPI_Abort(last, 9);
-    return wait_for_the_end(MPI_COMM_WORLD);
+    return wait_for_job_end(MPI_COMM_WORLD);
 }
 
 static int fail_with_errors_abort(MPI_Comm last, int is_last)
@@ -86,7 +86,7 @@ static int fail_with_errors_abort(MPI_Comm last, int is_last)
         MPI_Comm_set_errhandler(last, MPI_ERRORS_ABORT);
         MPI_Send(&x, 1, MPI_INT, 99, 0, last);
     }
-    return wait_for_the_end(MPI_COMM_WORLD);
+    return wait_for_job_end(MPI_COMM_WORLD);
 }
 
 static int fail_with_errors_are_fatal(MPI_Comm last, int is_last)
@@ -96,7 +96,7 @@ static int fail_with_errors_are_fatal(MPI_Comm last, int is_last)
         MPI_Comm_set_errhandler(last, MPI_ERRORS_ARE_FATAL);
         MPI_Send(&x, -1, MPI_INT, 0, 0, last);
     }
-    return wait_for_the_end(MPI_COMM_WORLD);
+    return wait_for_job_end(MPI_COMM_WORLD);
 }
 
 static int call_abort(MPI_Comm last, int is_last)
@@ -105,7 +105,7 @@ static int call_abort(MPI_Comm last, int is_last)
         MPI_Comm_set_errhandler(last, MPI_ERRORS_ABORT);
         MPI_Comm_call_errhandler(last, MPI_ERR_IO);
     }
-    return wait_for_the_end(MPI_COMM_WORLD);
+    return wait_for_job_end(MPI_COMM_WORLD);
 }
 
 static int fail_in_session(MPI_Comm last, int is_last)
@@ -118,7 +118,7 @@ static int fail_in_session(MPI_Comm last, int is_last)
         MPI_Session_set_errhandler(s, MPI_ERRORS_ABORT);
         MPI_Group_from_session_pset(s, "mpi://NOWHERE", &g);
     }
-    return wait_for_the_end(MPI_COMM_WORLD);
+    return wait_for_job_end(MPI_COMM_WORLD);
 }
 
 static int end_job(const char *way)
@@ -126,9 +126,9 @@ static int end_job(const char *way)
     static const struct {
         const char *name;
         int (*run)(MPI_Comm last, int is_last);
-    } endings[] = {{"world", fail_on_world},
-                   {"self", fail_on_self},
-                   {"part", fail_on_part},
+    } endings[] = {{"world", abort_world},
+                   {"self", abort_self},
+                   {"part", abort_part_of_world},
                    {"errors", fail_with_errors_abort},
                    {"fatal", fail_with_errors_are_fatal},
                    {"called", call_abort},

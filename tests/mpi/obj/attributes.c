@@ -116,8 +116,8 @@ static int check_order_at_finalize(MPI_Comm c, int keyval, void *value, void *ex
     MPI_Comm_rank(c, &rank);
     MPI_Barrier(MPI_COMM_WORLD);
     if (*(int *)value != --expected_attribute || finalized || rank != 0) {
-        fprintf(stderr, "rank %d: attribute %d deleted out of turn (%d)\n", mpitest_rank, *(int *)value,
-                expected_attribute);
+        fprintf(stderr, "rank %d: MPI_Finalize deleted attribute %d, expected %d\n", mpitest_rank,
+                *(int *)value, expected_attribute);
         exit(3);
     }
     return MPI_SUCCESS;

@@ -98,7 +98,7 @@ static void run_in_child(void (*call)(void), const char *function, int status_wa
     if (function && !strstr(said, function))
         EXPECT(!"the sentence names the function");
     if (mpitest_failures)
-        fprintf(stderr, "the child said: %s\n", said);
+        fprintf(stderr, "output of the child: %s\n", said);
 }
 
 /* Messages that the children tried to send would arrive before the message of the parent. */

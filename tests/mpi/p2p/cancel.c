@@ -11,7 +11,7 @@ enum { LARGE = 200000 };
 
 static char buf[LARGE], other[LARGE];
 
-static int was_cancelled(MPI_Request *r)
+static int wait_and_get_cancelled(MPI_Request *r)
 {
     MPI_Status s;
     int flag = -1;
@@ -28,14 +28,14 @@ static void test_receives(void)
         MPI_Irecv(&in[i], 1, MPI_INT, i == 1 ? MPI_ANY_SOURCE : peer, 5, MPI_COMM_WORLD, &r[i]);
     MPI_Cancel(&r[1]);
     MPI_Cancel(&r[1]); /* a second cancel has no effect */
-    EXPECT_EQ(was_cancelled(&r[1]), 1);
+    EXPECT_EQ(wait_and_get_cancelled(&r[1]), 1);
     MPI_Barrier(MPI_COMM_WORLD);
     for (int i = 1; i <= 2; i++)
         MPI_Send(&i, 1, MPI_INT, peer, 5, MPI_COMM_WORLD);
     for (flag = 0; !flag;)
         MPI_Test(&r[2], &flag, MPI_STATUS_IGNORE);
     MPI_Cancel(&r[0]); /* too late: the message has arrived */
-    EXPECT_EQ(was_cancelled(&r[0]), 0);
+    EXPECT_EQ(wait_and_get_cancelled(&r[0]), 0);
     EXPECT(in[0] == 1 && in[1] == 0 && in[2] == 2);
 }
 
@@ -46,11 +46,11 @@ static void test_persistent_receive(void)
     MPI_Recv_init(&in, 1, MPI_INT, peer, 6, MPI_COMM_WORLD, &r);
     MPI_Start(&r);
     MPI_Cancel(&r);
-    EXPECT_EQ(was_cancelled(&r), 1);
+    EXPECT_EQ(wait_and_get_cancelled(&r), 1);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Start(&r); /* the request can be started again, and the cancel has no effect on the new round */
     MPI_Send(&out, 1, MPI_INT, peer, 6, MPI_COMM_WORLD);
-    EXPECT_EQ(was_cancelled(&r), 0);
+    EXPECT_EQ(wait_and_get_cancelled(&r), 0);
     EXPECT_EQ(in, 9);
     MPI_Request_free(&r);
 }
@@ -66,7 +66,7 @@ static void test_unmatched_send(start_fn *start, int size)
         MPI_Request r;
         start(buf, size, MPI_BYTE, 1, 7, MPI_COMM_WORLD, &r);
         MPI_Cancel(&r);
-        flag = was_cancelled(&r);
+        flag = wait_and_get_cancelled(&r);
         MPI_Send(&flag, 1, MPI_INT, 1, 8, MPI_COMM_WORLD);
         return;
     }
@@ -89,12 +89,12 @@ static void test_matched_send(start_fn *start, int size)
         MPI_Barrier(MPI_COMM_WORLD);
         start(buf, size, MPI_BYTE, 1, 9, MPI_COMM_WORLD, &r);
         MPI_Cancel(&r);
-        EXPECT_EQ(was_cancelled(&r), 0);
+        EXPECT_EQ(wait_and_get_cancelled(&r), 0);
     } else {
         memset(other, 0, sizeof(other));
         MPI_Irecv(other, size, MPI_BYTE, 0, 9, MPI_COMM_WORLD, &r);
         MPI_Barrier(MPI_COMM_WORLD);
-        EXPECT_EQ(was_cancelled(&r), 0);
+        EXPECT_EQ(wait_and_get_cancelled(&r), 0);
         EXPECT_EQ(pattern_wrong(other, &l, 3), 0);
     }
 }
@@ -111,7 +111,7 @@ static void test_queued_sends(void)
         for (int i = N; i-- > 0;)
             MPI_Cancel(&r[i]);
         for (int i = 0; i < N; i++)
-            n += !was_cancelled(&r[i]);
+            n += !wait_and_get_cancelled(&r[i]);
         MPI_Send(&n, 1, MPI_INT, 1, 11, MPI_COMM_WORLD);
         return;
     }

@@ -13,7 +13,7 @@ static int peer, in[N], out[N];
 static MPI_Request r[N];
 static MPI_Status s[N];
 
-static void mark_statuses(void)
+static void preset_statuses(void)
 {
     for (int i = 0; i < N; i++)
         s[i].MPI_ERROR = UNTOUCHED;
@@ -26,7 +26,7 @@ static void post_receives(void)
         out[i] = 100 + i;
         MPI_Irecv(&in[i], 1, MPI_INT, peer, i, MPI_COMM_WORLD, &r[i]);
     }
-    mark_statuses();
+    preset_statuses();
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -60,7 +60,7 @@ static void test_no_active_request(void)
     MPI_Request null = MPI_REQUEST_NULL, idle[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     int flag = 0, index = 7, many = 7, indices[2];
     MPI_Recv_init(in, 1, MPI_INT, peer, 0, MPI_COMM_WORLD, &idle[1]);
-    mark_statuses();
+    preset_statuses();
     MPI_Wait(&null, &s[0]);
     expect_empty(&s[0]);
     MPI_Wait(&idle[1], &s[1]);
@@ -68,7 +68,7 @@ static void test_no_active_request(void)
     MPI_Test(&null, &flag, &s[2]);
     expect_empty(&s[2]);
     EXPECT_EQ(flag, 1);
-    mark_statuses();
+    preset_statuses();
     MPI_Waitany(2, idle, &index, &s[0]);
     EXPECT_EQ(index, MPI_UNDEFINED);
     expect_empty(&s[0]);
@@ -81,7 +81,7 @@ static void test_no_active_request(void)
     many = 7;
     MPI_Testsome(2, idle, &many, indices, s);
     EXPECT_EQ(many, MPI_UNDEFINED);
-    mark_statuses();
+    preset_statuses();
     MPI_Waitall(2, idle, s);
     expect_empty(&s[0]);
     expect_empty(&s[1]);
@@ -125,7 +125,7 @@ static void test_any(int test)
     post_receives();
     send_all_messages();
     for (int n = 0; n < N; n++) {
-        mark_statuses();
+        preset_statuses();
         if (test)
             for (flag = 0; !flag;)
                 MPI_Testany(N, r, &index, &flag, s);
@@ -144,7 +144,7 @@ static void test_some(int test)
     post_receives();
     send_all_messages();
     while (left > 0) {
-        mark_statuses();
+        preset_statuses();
         if (test)
             MPI_Testsome(N, r, &many, indices, s);
         else
@@ -257,7 +257,7 @@ static void test_persistent_lists(void)
         for (int i = 0; i < N; i++)
             out[i] = 100 + i;
         memset(in, 0, sizeof(in));
-        mark_statuses();
+        preset_statuses();
         MPI_Startall(N, r);
         MPI_Startall(N, sends);
         MPI_Waitall(N, sends, MPI_STATUSES_IGNORE);

@@ -24,8 +24,10 @@ static void expect_error(int rc, int class, int line)
     MPI_Error_class(rc, &got);
     if (got != class || calls != 1 || last_class != class) {
         mpitest_failures++;
-        fprintf(stderr, "rank %d: line %d: class %d and %d calls of the handler, expected %d and 1\n",
-                mpitest_rank, line, got, calls, class);
+        fprintf(
+            stderr,
+            "rank %d: line %d: error class %d and %d calls of the handler, expected class %d and 1 call\n",
+            mpitest_rank, line, got, calls, class);
     }
     calls = 0;
 }

@@ -73,7 +73,8 @@ int main(int argc, char **argv)
                                           ? (unsigned long long)ROUNDS * (unsigned)mpitest_size
                                           : 0;
         if (all[i] != expected && mpitest_rank == 0)
-            printf("%s forced: %s counted %llu times\n", forced ? forced : "none", protocols[i], all[i]);
+            printf("FISHPLATE_RENDEZVOUS=%s: %llu messages by protocol %s, expected %llu\n",
+                   forced ? forced : "not set", all[i], protocols[i], expected);
         EXPECT_EQ(all[i], expected);
     }
     MPI_T_pvar_session_free(&session);

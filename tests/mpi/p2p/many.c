@@ -12,7 +12,7 @@ enum { N = 8000 };
 static int words[N], order[N];
 static MPI_Request r[N];
 
-static void make_order(int how)
+static void make_tag_order(int how)
 {
     unsigned random_state = 12345;
     for (int i = 0; i < N; i++)
@@ -28,7 +28,7 @@ static void make_order(int how)
 /* Posts all receives first; messages arrive in another order. */
 static void test_posted_receives(int how)
 {
-    make_order(how);
+    make_tag_order(how);
     if (mpitest_rank == 0)
         for (int i = 0; i < N; i++)
             MPI_Irecv(&words[i], 1, MPI_INT, 1, i, MPI_COMM_WORLD, &r[i]);
@@ -46,7 +46,7 @@ static void test_posted_receives(int how)
 /* All messages arrive before the receives are posted: rank 0 receives the newest message first. */
 static void test_unexpected_messages(int how)
 {
-    make_order(how);
+    make_tag_order(how);
     if (mpitest_rank == 1) {
         for (int i = 0; i < N; i++)
             MPI_Send(&i, 1, MPI_INT, 0, i, MPI_COMM_WORLD);

@@ -17,7 +17,7 @@ static double clock_seconds(clockid_t clock)
 }
 
 /* Computes until this process has used half a second of processor time, on a machine with any load. */
-static void use_processor(void)
+static void compute_for_cpu_time(void)
 {
     double end = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) + 0.5;
     while (clock_seconds(CLOCK_PROCESS_CPUTIME_ID) < end)
@@ -32,7 +32,7 @@ int main(int argc, char **argv)
     double cpu = clock_seconds(CLOCK_PROCESS_CPUTIME_ID), wall = clock_seconds(CLOCK_MONOTONIC);
     MPI_Barrier(MPI_COMM_WORLD); /* all ranks read the clock before the work begins */
     if (mpitest_rank == 0) {
-        use_processor();
+        compute_for_cpu_time();
         for (int i = 1; i < mpitest_size; i++)
             MPI_Send(&x, 1, MPI_INT, i, 0, MPI_COMM_WORLD);
     } else {

@@ -124,7 +124,7 @@ static void test_operator(struct window *w, MPI_Datatype type, MPI_Op op, const 
         char name[2][MPI_MAX_OBJECT_NAME];
         int len;
         MPI_Type_get_name(type, name[0], &len);
-        fprintf(stderr, "operator %#lx on %s\n", (unsigned long)(uintptr_t)op, name[0]);
+        fprintf(stderr, "wrong result of operator %#lx on %s\n", (unsigned long)(uintptr_t)op, name[0]);
     }
     EXPECT(same);
     at[0] = at[1] = 0;

@@ -132,7 +132,7 @@ static void test_large_counts(void)
     MPI_Win_free(&win);
 }
 
-static void test_many(void)
+static void test_many_windows(void)
 {
     enum { MANY = 60 };
     MPI_Win wins[MANY];
@@ -214,6 +214,6 @@ int main(int argc, char **argv)
     test_large_counts();
     test_shared_query_of_proc_null();
     test_shared_too_large();
-    test_many();
+    test_many_windows();
     return mpitest_end();
 }

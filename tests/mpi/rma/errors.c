@@ -23,7 +23,8 @@ static void expect_error(int rc, int class, MPI_Win win, const char *words, int 
     MPI_Error_string(rc, text, &len);
     if (got != class || calls != 1 || error_window != win || (words && !strstr(text, words))) {
         mpitest_failures++;
-        fprintf(stderr, "rank %d: line %d: class %d, expected %d; the handler was called %d times; %s\n",
+        fprintf(stderr,
+                "rank %d: line %d: error class %d, expected %d; %d calls of the handler, expected 1; %s\n",
                 mpitest_rank, line, got, class, calls, text);
     }
     calls = 0;

@@ -28,7 +28,7 @@ static int is_on_one_node(MPI_Comm comm)
 
 /* Adds 1 to both words of the target by get and put: a lost round or a half-written pair would show a
  * second writer. */
-static void write_both(struct window *w, int target)
+static void increment_both_words(struct window *w, int target)
 {
     long long pair[2] = {0, 0};
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, w->win);
@@ -43,7 +43,7 @@ static void write_both(struct window *w, int target)
     MPI_Win_unlock(target, w->win);
 }
 
-static void read_both(struct window *w, int target)
+static void expect_equal_words(struct window *w, int target)
 {
     long long first = -1, second = -2;
     MPI_Win_lock(MPI_LOCK_SHARED, target, 0, w->win);
@@ -61,10 +61,10 @@ static void test_contention(struct window *w)
     for (int k = 0; k < ROUNDS; k++)
         for (int target = 0; target < 2; target++) {
             if ((k + w->rank) % 3 == 0)
-                read_both(w, target);
-            write_both(w, target);
+                expect_equal_words(w, target);
+            increment_both_words(w, target);
             if ((k * w->rank) % 4 == 1)
-                read_both(w, target);
+                expect_equal_words(w, target);
         }
     MPI_Barrier(w->comm);
     if (w->rank < 2)
@@ -81,8 +81,8 @@ static void test_target_computes(struct window *w)
         while (atomic_load(last) < all)
             sched_yield();
     for (int k = 0; k < ROUNDS && w->rank != 0; k++) {
-        write_both(w, 0);
-        read_both(w, 0);
+        increment_both_words(w, 0);
+        expect_equal_words(w, 0);
     }
     MPI_Barrier(w->comm);
 }

@@ -14,7 +14,7 @@ static MPI_Comm window_comms[FLAVORS]; /* all ranks, or (SHARED) those of this n
 static MPI_Win wins[FLAVORS][WINDOWS];
 static char *memory[FLAVORS][WINDOWS], mine[BYTES];
 
-static long heap_bytes(void)
+static long get_allocated_bytes(void)
 {
     struct mallinfo2 now = mallinfo2();
     return (long)(now.uordblks + now.hblkhd);
@@ -64,13 +64,13 @@ static void use_windows(enum flavor f, int n)
 /* Creates and frees `n` windows of each kind; returns the heap bytes that they used together. */
 static long run_round(int n)
 {
-    const long before = heap_bytes();
+    const long before = get_allocated_bytes();
     for (int f = 0; f < FLAVORS; f++)
         for (int i = 0; i < n; i++)
             create_window((enum flavor)f, i);
     for (int f = 0; f < FLAVORS; f++)
         use_windows((enum flavor)f, n);
-    const long taken = heap_bytes() - before;
+    const long taken = get_allocated_bytes() - before;
     for (int f = 0; f < FLAVORS; f++)
         for (int i = 0; i < n; i++)
             MPI_Win_free(&wins[f][i]);
@@ -86,11 +86,13 @@ int main(int argc, char **argv)
         else
             MPI_Comm_dup(MPI_COMM_WORLD, &window_comms[f]);
     run_round(WINDOWS); /* allocates objects that remain, and fills malloc's caches of these sizes */
-    const long before = heap_bytes(), maps = count_mappings();
+    const long before = get_allocated_bytes(), maps = count_mappings();
     const long each = run_round(WINDOWS) / (FLAVORS * WINDOWS);
-    const long stay = heap_bytes() - before, maps_stay = count_mappings() - maps;
+    const long stay = get_allocated_bytes() - before, maps_stay = count_mappings() - maps;
     if (getenv("MANY_FIGURES"))
-        printf("%ld bytes of heap a window; %ld bytes and %ld mappings stay\n", each, stay, maps_stay);
+        printf(
+            "%ld bytes of heap per window; %ld bytes and %ld mappings remain after the windows are freed\n",
+            each, stay, maps_stay);
     EXPECT(each <= 2048);
     EXPECT(stay <= 200 * WINDOWS);
     /* `before` is 0 if a sanitizer replaces malloc; the sanitizer maps memory itself. */

@@ -15,7 +15,7 @@ static int element_value(int rank, int i)
 }
 
 /* Every rank writes a row to every other rank and reads it back. */
-static void test_rows(struct window *w)
+static void test_contiguous_rows(struct window *w)
 {
     int n = LONG / w->size, *out = malloc(LONG * sizeof(int)), *in = malloc(LONG * sizeof(int));
     for (int i = 0; i < n; i++)
@@ -132,7 +132,7 @@ int main(int argc, char **argv)
         struct window w;
         if (!window_open(&w, flavor, LONG * sizeof(int)))
             continue;
-        test_rows(&w);
+        test_contiguous_rows(&w);
         test_columns(&w);
         test_requests(&w);
         window_close(&w);

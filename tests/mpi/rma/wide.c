@@ -66,7 +66,7 @@ static void expect_method(MPI_Win win, const char *by)
 }
 
 /* All ranks add to word 0 by single elements, by many elements (frames) and by compare-and-swap at once. */
-static void test_sums(struct wide_window *w)
+static void test_concurrent_sums(struct wide_window *w)
 {
     long long ones[WORDS], old, last = -1, next, seen;
     for (int i = 0; i < WORDS; i++)
@@ -217,7 +217,7 @@ int main(int argc, char **argv)
     for (int allocated = 0; allocated < 2; allocated++) {
         open_window(&w, allocated, "processor");
         expect_method(w.win, "processor");
-        test_sums(&w);
+        test_concurrent_sums(&w);
         close_window(&w, allocated);
         EXPECT_EQ(read_counter(by_adapter), 0);
     }
@@ -226,7 +226,7 @@ int main(int argc, char **argv)
     for (int allocated = both; allocated < 2; allocated++) {
         open_window(&w, allocated, both ? NULL : "adapter");
         expect_method(w.win, refused ? "processor" : both ? "both" : "adapter");
-        test_sums(&w);
+        test_concurrent_sums(&w);
         test_other_operators(&w);
         test_requests(&w);
         test_target_computes(&w);

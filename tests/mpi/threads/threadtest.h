@@ -35,10 +35,10 @@ static inline void threadtest_run(void *(*body)(void *number))
 }
 
 /* Evaluates to 1, and prints the condition, if it does not hold; else to 0. For use in threads. */
-#define WRONG(cond)                                                                                    \
-    ((cond) ? (fprintf(stderr, "rank %d: %s:%d: in %s: wrong: %s\n", mpitest_rank, __FILE__, __LINE__, \
-                       __func__, #cond),                                                               \
-               1L)                                                                                     \
+#define WRONG(cond)                                                                                         \
+    ((cond) ? (fprintf(stderr, "rank %d: %s:%d: in %s: unexpected: %s\n", mpitest_rank, __FILE__, __LINE__, \
+                       __func__, #cond),                                                                    \
+               1L)                                                                                          \
             : 0L)
 
 #endif

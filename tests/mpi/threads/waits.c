@@ -77,7 +77,7 @@ static void *wait_for_answer(void *number)
     return (void *)WRONG(x != 77);
 }
 
-static void test_queue_progresses(void)
+static void test_sleeping_thread_sends_queue(void)
 {
     enum { N = 400, WORDS = 1000 };
     static int words[WORDS];
@@ -106,6 +106,6 @@ int main(int argc, char **argv)
     threadtest_begin(&argc, &argv);
     threadtest_run(exchange_within_rank);
     test_cancelled_by_another_thread();
-    test_queue_progresses();
+    test_sleeping_thread_sends_queue();
     return mpitest_end();
 }

@@ -82,7 +82,7 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     write_all_cvars();
     EXPECT(refused > 0 && accepted > 0);
-    printf("behind MPI_Init %d values refused, %d accepted\n", refused, accepted);
+    printf("after MPI_Init %d values refused, %d accepted\n", refused, accepted);
     EXPECT_EQ(MPI_T_finalize(), MPI_SUCCESS);
     return mpitest_end();
 }

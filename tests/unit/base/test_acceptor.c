@@ -79,7 +79,7 @@ static int is_disconnected(int fd)
     return recv(fd, &byte, 1, MSG_DONTWAIT) == 0;
 }
 
-static void test_time_and_number_are_limited(void)
+static void test_callers_and_their_time_are_limited(void)
 {
     int fd[5];
     open_acceptor(3, 100);
@@ -110,7 +110,7 @@ static void test_time_and_number_are_limited(void)
     close_acceptor();
 }
 
-static void test_without_memory(void)
+static void test_memory_runs_out(void)
 {
     open_acceptor(3, 100);
     refuse = 1;
@@ -133,7 +133,7 @@ static void use_all_descriptors(void)
     EXPECT_EQ(errno, EMFILE);
 }
 
-static void test_without_descriptors(void)
+static void test_descriptors_run_out(void)
 {
     struct rlimit before;
     getrlimit(RLIMIT_NOFILE, &before);
@@ -174,8 +174,8 @@ static void test_without_descriptors(void)
 
 int main(void)
 {
-    TEST_RUN(test_time_and_number_are_limited);
-    TEST_RUN(test_without_memory);
-    TEST_RUN(test_without_descriptors);
+    TEST_RUN(test_callers_and_their_time_are_limited);
+    TEST_RUN(test_memory_runs_out);
+    TEST_RUN(test_descriptors_run_out);
     return test_result();
 }

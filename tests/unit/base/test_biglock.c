@@ -40,7 +40,7 @@ static void test_lock_excludes_threads(void)
     biglock_destroy(&lock);
 }
 
-static void *enter_once(void *arg)
+static void *count_arrival_under_lock(void *arg)
 {
     (void)arg;
     biglock_lock(&lock);
@@ -51,13 +51,13 @@ static void *enter_once(void *arg)
 
 /* The polling thread releases the lock only by sharing it; the test ends only if the other threads get the
  * lock. */
-static void test_sharing_lets_waiters_in(void)
+static void test_sharing_admits_waiters(void)
 {
     pthread_t threads[THREADS];
     biglock_init(&lock);
     biglock_lock(&lock);
     for (int i = 0; i < THREADS; i++)
-        pthread_create(&threads[i], NULL, enter_once, NULL);
+        pthread_create(&threads[i], NULL, count_arrival_under_lock, NULL);
     while (arrived < THREADS)
         biglock_share_with_waiters(&lock);
     biglock_unlock(&lock);
@@ -78,13 +78,13 @@ static void *use_trylock(void *arg)
 
 /* A thread that polls without success yields the lock even if no thread waits, once other threads have
  * used the lock: here a thread that uses only trylock gets it. */
-static void test_sharing_lets_trylock_in(void)
+static void test_sharing_admits_trylock(void)
 {
     pthread_t other;
     biglock_init(&lock);
     biglock_lock(&lock);
     arrived = 0;
-    pthread_create(&other, NULL, enter_once, NULL); /* from now on the lock has several users */
+    pthread_create(&other, NULL, count_arrival_under_lock, NULL); /* from now on the lock has several users */
     while (arrived == 0)
         biglock_count_empty_poll(&lock);
     pthread_join(other, NULL);
@@ -99,7 +99,7 @@ static void test_sharing_lets_trylock_in(void)
 int main(void)
 {
     TEST_RUN(test_lock_excludes_threads);
-    TEST_RUN(test_sharing_lets_waiters_in);
-    TEST_RUN(test_sharing_lets_trylock_in);
+    TEST_RUN(test_sharing_admits_waiters);
+    TEST_RUN(test_sharing_admits_trylock);
     return test_result();
 }

@@ -69,7 +69,7 @@ static void test_pools(void)
     EXPECT(pool.free == NULL);
 }
 
-static void test_copies(void)
+static void test_copies_of_short_data(void)
 {
     char from[128], to[128];
     for (int i = 0; i < 128; i++)
@@ -86,6 +86,6 @@ int main(void)
 {
     TEST_RUN(test_lists);
     TEST_RUN(test_pools);
-    TEST_RUN(test_copies);
+    TEST_RUN(test_copies_of_short_data);
     return test_result();
 }

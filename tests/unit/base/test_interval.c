@@ -23,11 +23,11 @@ static unsigned random_below(unsigned n)
 }
 
 /* Returns the height of the subtree, or -1 if order, maximum end or balance is wrong anywhere in it. */
-static int checked_height(const struct interval *n)
+static int check_and_get_height(const struct interval *n)
 {
     if (!n)
         return 0;
-    int l = checked_height(n->left), r = checked_height(n->right);
+    int l = check_and_get_height(n->left), r = check_and_get_height(n->right);
     uintptr_t reach = n->end;
     if (n->left)
         reach = MAX(reach, n->left->reach);
@@ -78,7 +78,7 @@ static void test_random_ranges(void)
         }
         in_tree[i] = !in_tree[i];
         if (round % 16 == 0)
-            EXPECT(checked_height(t.root) >= 0);
+            EXPECT(check_and_get_height(t.root) >= 0);
         uintptr_t start = random_below(220);
         compare_overlaps(&t, start, start + 1 + random_below(random_below(2) ? 4 : 100));
     }
@@ -86,7 +86,7 @@ static void test_random_ranges(void)
         if (in_tree[i])
             interval_remove(&t, &nodes[i]);
         in_tree[i] = false;
-        EXPECT(checked_height(t.root) >= 0);
+        EXPECT(check_and_get_height(t.root) >= 0);
     }
     EXPECT(t.root == NULL);
 }
@@ -99,14 +99,14 @@ static void test_ranges_in_order(void)
         nodes[i].end = (uintptr_t)i * 2 + 1;
         interval_insert(&t, &nodes[i]);
     }
-    int depth = checked_height(t.root);
+    int depth = check_and_get_height(t.root);
     EXPECT(depth >= 9 && depth <= 11); /* log2(300) is 8.2 */
     EXPECT(interval_find_covering(&t, 2 * MANY - 2, 2 * MANY - 1) == &nodes[MANY - 1]);
     EXPECT(interval_overlap(&t, 1, 2) == NULL); /* the gap between two ranges */
     EXPECT(interval_overlap(&t, 2 * MANY, 2 * MANY + 9) == NULL);
     for (int i = 0; i < MANY; i += 2)
         interval_remove(&t, &nodes[i]);
-    EXPECT(checked_height(t.root) >= 8);
+    EXPECT(check_and_get_height(t.root) >= 8);
 }
 
 int main(void)

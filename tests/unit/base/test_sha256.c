@@ -42,7 +42,7 @@ static void test_published_digests(void)
 }
 
 /* Hashing 200 bytes in two parts gives the same result for every cut. */
-static void test_pieces(void)
+static void test_hashing_in_parts(void)
 {
     uint8_t data[200];
     char whole[2 * SHA256_SIZE + 1];
@@ -58,7 +58,7 @@ static void test_pieces(void)
             sha256_add(&s, data + cut, len - cut);
             sha256_end(&s, out);
             if (strcmp(sha256_hex(out), whole) != 0)
-                printf("%zu bytes cut at %zu\n", len, cut);
+                printf("%zu bytes, hashed in two parts cut at byte %zu: wrong digest\n", len, cut);
             EXPECT_STR(sha256_hex(out), whole);
         }
     }
@@ -127,7 +127,7 @@ static void test_rfc4231_more(void)
     EXPECT_STR(start, "a3b6167473100ee06e0c796c2955552b");
 }
 
-static void test_secrets(void)
+static void test_comparison_of_secrets(void)
 {
     uint8_t a[32] = {1, 2, 3}, b[32] = {1, 2, 3};
     EXPECT(secret_equal(a, b, sizeof(a)));
@@ -145,9 +145,9 @@ static void test_secrets(void)
 int main(void)
 {
     TEST_RUN(test_published_digests);
-    TEST_RUN(test_pieces);
+    TEST_RUN(test_hashing_in_parts);
     TEST_RUN(test_rfc4231);
     TEST_RUN(test_rfc4231_more);
-    TEST_RUN(test_secrets);
+    TEST_RUN(test_comparison_of_secrets);
     return test_result();
 }

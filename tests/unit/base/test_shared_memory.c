@@ -97,7 +97,7 @@ static void test_other_user_is_refused(void)
 {
     int fd = shared_memory_create(NAME, BYTES);
     if (geteuid() != 0 || fchown(fd, 12345, 12345) != 0) {
-        printf("not root: files of other users are not tried\n");
+        printf("     skipped: only root can create files of other users\n");
         close(fd);
         return;
     }

@@ -20,7 +20,7 @@ static TUNABLE_CHOICE(t_choice, "T_CHOICE", 0, "auto|copy|get", "A choice.");
 static LABORATORY_INT(t_lab, "T_LAB", 3, 0, 100, "Of the laboratory.");
 static TUNABLE_CHOICE_FEW(t_few, "T_FEW", 0, "one|two|three", 2, "A choice of which two are for users.");
 
-static int set_by_user(struct tunable *t, const char *text)
+static int set_from_text(struct tunable *t, const char *text)
 {
     return tunable_set(t, text, SOURCE_DEFAULT);
 }
@@ -29,26 +29,26 @@ static void test_booleans(void)
 {
     static const char *const yes[] = {"1", "yes", "on", "true"}, *const no[] = {"0", "no", "off", "false"};
     for (int i = 0; i < 4; i++) {
-        EXPECT_EQ(set_by_user(&t_bool, yes[i]), 0);
+        EXPECT_EQ(set_from_text(&t_bool, yes[i]), 0);
         EXPECT_EQ(t_bool.value, 1);
-        EXPECT_EQ(set_by_user(&t_bool, no[i]), 0);
+        EXPECT_EQ(set_from_text(&t_bool, no[i]), 0);
         EXPECT_EQ(t_bool.value, 0);
     }
-    EXPECT_EQ(set_by_user(&t_bool, "2"), MPI_ERR_ARG);
-    EXPECT_EQ(set_by_user(&t_bool, ""), MPI_ERR_ARG);
+    EXPECT_EQ(set_from_text(&t_bool, "2"), MPI_ERR_ARG);
+    EXPECT_EQ(set_from_text(&t_bool, ""), MPI_ERR_ARG);
     EXPECT_EQ(t_bool.value, 0);
 }
 
 static void test_numbers(void)
 {
-    EXPECT_EQ(set_by_user(&t_int, "-5"), 0);
+    EXPECT_EQ(set_from_text(&t_int, "-5"), 0);
     EXPECT_EQ(t_int.value, -5);
-    EXPECT_EQ(set_by_user(&t_int, "100"), 0);
+    EXPECT_EQ(set_from_text(&t_int, "100"), 0);
     EXPECT_EQ(t_int.value, 100);
     static const char *const bad[] = {"-6",   "101", "1k", "", "x", "1 ", "99999999999999999999",
                                       "0x10", "1.5"};
     for (size_t i = 0; i < COUNT_OF(bad); i++)
-        EXPECT_EQ(set_by_user(&t_int, bad[i]), MPI_ERR_ARG);
+        EXPECT_EQ(set_from_text(&t_int, bad[i]), MPI_ERR_ARG);
     EXPECT_EQ(t_int.value, 100);
     EXPECT(strstr(err_detail(MPI_ERR_ARG), "FISHPLATE_T_INT") != NULL);
 }
@@ -64,29 +64,29 @@ static void test_sizes(void)
                 {"3MB", 3 << 20, "3m"}, {"1025", 1025, "1025"}};
     char text[64];
     for (size_t i = 0; i < COUNT_OF(good); i++) {
-        EXPECT_EQ(set_by_user(&t_size, good[i].text), 0);
+        EXPECT_EQ(set_from_text(&t_size, good[i].text), 0);
         EXPECT_EQ(t_size.value, good[i].value);
         tunable_format(&t_size, text, sizeof(text));
         EXPECT_STR(text, good[i].shown);
     }
     static const char *const bad[] = {"63", "2g", "1t", "k", "1kk", "1kbb", "-1k", "9223372036854775807g"};
     for (size_t i = 0; i < COUNT_OF(bad); i++)
-        EXPECT_EQ(set_by_user(&t_size, bad[i]), MPI_ERR_ARG);
+        EXPECT_EQ(set_from_text(&t_size, bad[i]), MPI_ERR_ARG);
     EXPECT_EQ(t_size.value, 1025);
 }
 
 static void test_choices_and_strings(void)
 {
     char text[64];
-    EXPECT_EQ(set_by_user(&t_choice, "get"), 0);
+    EXPECT_EQ(set_from_text(&t_choice, "get"), 0);
     EXPECT_EQ(t_choice.value, 2);
     tunable_format(&t_choice, text, sizeof(text));
     EXPECT_STR(text, "get");
     static const char *const bad[] = {"", "ge", "gett", "auto|copy", "|"};
     for (size_t i = 0; i < COUNT_OF(bad); i++)
-        EXPECT_EQ(set_by_user(&t_choice, bad[i]), MPI_ERR_ARG);
+        EXPECT_EQ(set_from_text(&t_choice, bad[i]), MPI_ERR_ARG);
     EXPECT_EQ(t_choice.value, 2);
-    EXPECT_EQ(set_by_user(&t_string, "any words"), 0);
+    EXPECT_EQ(set_from_text(&t_string, "any words"), 0);
     EXPECT_STR(t_string.text, "any words");
     t_string.text = "";
 }
@@ -115,7 +115,7 @@ static void test_environment(void)
 }
 
 /* Laboratory settings are refused as environment variables of their own and accepted in FISHPLATE_LAB. */
-static void test_laboratory(void)
+static void test_laboratory_settings(void)
 {
     clearenv();
     setenv("FISHPLATE_T_LAB", "4", 1);
@@ -207,7 +207,7 @@ int main(void)
     TEST_RUN(test_sizes);
     TEST_RUN(test_choices_and_strings);
     TEST_RUN(test_environment);
-    TEST_RUN(test_laboratory);
+    TEST_RUN(test_laboratory_settings);
     TEST_RUN(test_user_file);
     TEST_RUN(test_nearest_names);
     return test_result();

@@ -44,7 +44,7 @@ static void test_shared_machines(void)
 }
 
 /* All ports of a machine with many nodes are below the range of ephemeral ports, for any job. */
-static void test_many_nodes_of_one_machine(void)
+static void test_ports_of_many_nodes(void)
 {
     static struct softib_node nodes[1024] = {{"n", ""}};
     for (int i = 1; i < 1024; i++)
@@ -67,6 +67,6 @@ int main(void)
     TEST_RUN(test_one_machine);
     TEST_RUN(test_two_machines);
     TEST_RUN(test_shared_machines);
-    TEST_RUN(test_many_nodes_of_one_machine);
+    TEST_RUN(test_ports_of_many_nodes);
     return test_result();
 }

@@ -17,7 +17,7 @@ static void test_integers(void)
     EXPECT_EQ(value, 10);
 }
 
-static void test_reals(void)
+static void test_real_numbers(void)
 {
     static const char *const bad[] = {"", "nan", "inf", "1s", "-1", " 1", "2.5"};
     double value = 7;
@@ -58,7 +58,7 @@ static void test_printed_numbers(void)
 int main(void)
 {
     TEST_RUN(test_integers);
-    TEST_RUN(test_reals);
+    TEST_RUN(test_real_numbers);
     TEST_RUN(test_sizes);
     TEST_RUN(test_printed_numbers);
     return test_result();

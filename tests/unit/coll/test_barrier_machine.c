@@ -41,7 +41,7 @@ static bool is_leader(int r)
 }
 
 /* Places per_node[i] - '0' ranks on node i. */
-static void set_job(const char *per_node, int n)
+static void place_ranks_on_nodes(const char *per_node, int n)
 {
     job.ranks = job.leaders = 0;
     job.n = n;
@@ -80,7 +80,7 @@ static void start_flag_writes(struct state *s, int r)
         if (job.partner[node][p].round != s->rank[r].round)
             continue;
         if (s->nin_flight[to][p] == IN_FLIGHT_MAX)
-            job.wrong = "more writes under way to one flag than there can be";
+            job.wrong = "more than IN_FLIGHT_MAX writes in flight to one flag";
         else
             s->in_flight[to][p][s->nin_flight[to][p]++] = s->rank[r].turn;
     }
@@ -119,7 +119,7 @@ static bool step_rank(struct state *s, int r)
     else if (action == BARRIER_ROUND)
         start_flag_writes(s, r);
     else if (action == BARRIER_DONE && rank_is_missing(s, ++me->departed))
-        job.wrong = "a rank left a barrier that another has not entered";
+        job.wrong = "a rank left a barrier that another rank has not entered";
     return action != BARRIER_WAIT;
 }
 
@@ -142,7 +142,7 @@ static bool expand_state(struct explore *e, const void *at)
         if (!step_rank(&s, r))
             continue;
         moved = true;
-        explore_add(e, &s, "a rank goes on");
+        explore_add(e, &s, "a rank continues");
     }
     for (int to = 0; to < job.leaders; to++)
         for (int p = 0; p < job.partners; p++) {
@@ -156,7 +156,7 @@ static bool expand_state(struct explore *e, const void *at)
             }
         }
     if (!job.wrong && !moved && !over)
-        job.wrong = "everybody waits";
+        job.wrong = "all ranks wait forever";
     return !job.wrong;
 }
 
@@ -186,7 +186,7 @@ static void test_no_early_exit_or_deadlock(void)
     } jobs[] = {{"11", 1},  {"111", 1}, {"111", 2}, {"22", 1},  {"31", 1},
                 {"211", 1}, {"211", 2}, {"3", 1},   {"1111", 1}};
     for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++) {
-        set_job(jobs[i].per_node, jobs[i].n);
+        place_ranks_on_nodes(jobs[i].per_node, jobs[i].n);
         uint32_t states = explore_job();
         EXPECT(!job.wrong);
         EXPECT(states > 20);
@@ -196,7 +196,7 @@ static void test_no_early_exit_or_deadlock(void)
 /* Writes of one rank to another must arrive in order; otherwise a flag could return to an old value. */
 static void test_search_finds_reordering(void)
 {
-    set_job("1111", 1);
+    place_ranks_on_nodes("1111", 1);
     job.disordered = true;
     explore_job();
     job.disordered = false;

@@ -135,7 +135,7 @@ static void end_step(struct state *s, int me)
 }
 
 /* Checks one half of the data: it must belong to this step. */
-static void read_half(struct state *s, int me, int half)
+static void check_half_of_data(struct state *s, int me, int half)
 {
     struct rank_state *it = &s->rank[me];
     if (s->data[it->source][it->step % job.depth][half] != it->step)
@@ -192,7 +192,7 @@ static bool wait_for_flag(struct state *s, int me)
 }
 
 /* Writes half of the data, the announcement of the first half, or the flag. */
-static void execute_write(struct state *s, int me, enum stage stage)
+static void execute_write_stage(struct state *s, int me, enum stage stage)
 {
     struct rank_state *it = &s->rank[me];
     const int slot = it->step % job.depth;
@@ -224,14 +224,14 @@ static bool step_rank(struct state *s, int me)
     case ANNOUNCE_PART:
     case SECOND_HALF:
     case POST:
-        execute_write(s, me, (enum stage)it->stage);
+        execute_write_stage(s, me, (enum stage)it->stage);
         return true;
     case WAIT:
     case WAIT_REST:
         return wait_for_flag(s, me);
     case READ_FIRST:
     case READ_SECOND:
-        read_half(s, me, it->stage == READ_SECOND);
+        check_half_of_data(s, me, it->stage == READ_SECOND);
         return true;
     case DONE:
         end_step(s, me);

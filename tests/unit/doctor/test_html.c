@@ -15,7 +15,7 @@ enum { RANKS = 4096 };
 
 static struct sample *samples[RANKS];
 
-static void make_rank(uint32_t r)
+static void describe_rank(uint32_t r)
 {
     struct sample *s = samples[r] = calloc(1, sizeof(*s));
     struct page *p = &s->page;
@@ -63,7 +63,7 @@ int main(void)
     struct diagnosis a;
     char path[] = "/tmp/test_html.XXXXXX", command[512], page[200000];
     for (uint32_t r = 0; r < RANKS; r++)
-        make_rank(r);
+        describe_rank(r);
     EXPECT(diagnosis_make(&snapshot, &snapshot, 0.25, &a));
     FILE *out = fdopen(mkstemp(path), "w");
     EXPECT(out != NULL);

@@ -46,7 +46,7 @@ static void set_pair_value(double *figures, int a, int b, double value)
 }
 
 /* True if there is exactly one warning, which names this host and contains these words. */
-static bool is_only_warning(const char *host, const char *words)
+static bool has_single_warning(const char *host, const char *words)
 {
     struct findings f;
     int warnings = 0;
@@ -71,50 +71,50 @@ int main(void)
     for (int i = 0; i < N; i++)
         if (i != 3)
             set_pair_value(bandwidth, 3, i, 4e9);
-    EXPECT(is_only_warning("n3", "it is slow: 4000 MB/s"));
+    EXPECT(has_single_warning("n3", "it is slow: 4000 MB/s"));
     make_healthy_hosts();
     set_pair_value(bandwidth, 1, 2, 2e9);
-    EXPECT(is_only_warning("n1", "only 2000 MB/s to n2"));
+    EXPECT(has_single_warning("n1", "only 2000 MB/s to n2"));
     make_healthy_hosts();
     for (int i = 0; i < N; i++)
         if (i != 0)
             set_pair_value(latency, 0, i, 9e-6);
-    EXPECT(is_only_warning("n0", "latency is 9.00 us"));
+    EXPECT(has_single_warning("n0", "latency is 9.00 us"));
     make_healthy_hosts();
     set_pair_value(latency, 1, 4, 9e-6);
-    EXPECT(is_only_warning("n1", "its latency to n4 is 9.00 us"));
+    EXPECT(has_single_warning("n1", "its latency to n4 is 9.00 us"));
     make_healthy_hosts(); /* three hosts, of which one has slow links to both others */
     survey.n = 3;
     const double far[9] = {0, 8e-6, 2576e-6, 8e-6, 0, 4400e-6, 2576e-6, 4400e-6, 0};
     memcpy(latency, far, sizeof(far));
     for (int i = 0; i < 9; i++)
         bandwidth[i] = i % 4 ? 1e10 : 0;
-    EXPECT(is_only_warning("n2", "its latency is 2576.00 us"));
+    EXPECT(has_single_warning("n2", "its latency is 2576.00 us"));
     survey.n = N;
     make_healthy_hosts();
     hosts[2].memlock = 64 << 10;
-    EXPECT(is_only_warning("n2", "0.1 MB of memory may be locked"));
+    EXPECT(has_single_warning("n2", "0.1 MB of memory may be locked"));
     make_healthy_hosts();
     hosts[4].shm_free = 60 << 20;
-    EXPECT(is_only_warning("n4", "/dev/shm has 63 MB free"));
+    EXPECT(has_single_warning("n4", "/dev/shm has 63 MB free"));
     make_healthy_hosts();
     hosts[1].cma = 0;
-    EXPECT(is_only_warning("n1", "may not read another's memory"));
+    EXPECT(has_single_warning("n1", "may not read another's memory"));
     make_healthy_hosts();
     snprintf(hosts[2].version, sizeof(hosts[2].version), "1.1");
-    EXPECT(is_only_warning("n2", "it has Fishplate 1.1, n0 has 1.0"));
+    EXPECT(has_single_warning("n2", "it has Fishplate 1.1, n0 has 1.0"));
     make_healthy_hosts();
     hosts[3].ports[0].rate = 50000;
-    EXPECT(is_only_warning("n3", "its port has 50 Gb/s"));
+    EXPECT(has_single_warning("n3", "its port has 50 Gb/s"));
     make_healthy_hosts();
     hosts[3].ports[1] = hosts[3].ports[0];
     hosts[3].ports[1].port = 2;
     hosts[3].ports[1].state = NET_DOWN;
     hosts[3].nports = 2;
-    EXPECT(is_only_warning("n3", "mlx5_0 port 2 is down"));
+    EXPECT(has_single_warning("n3", "mlx5_0 port 2 is down"));
     make_healthy_hosts();
     hosts[1].ports[0].gid_index = -1;
-    EXPECT(is_only_warning("n1", "has no usable GID"));
+    EXPECT(has_single_warning("n1", "has no usable GID"));
     make_healthy_hosts();
     hosts[1].clock = -3;
     findings_judge(&survey, &none);

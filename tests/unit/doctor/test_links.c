@@ -78,7 +78,7 @@ static void check_single_link(void)
 }
 
 /* Short messages are slower than long ones, and shared memory is faster than a wire: kinds are not mixed. */
-static void check_kinds_are_separate(void)
+static void check_kinds_are_compared_separately(void)
 {
     n = 0;
     for (int a = 0; a < 4; a++) {
@@ -111,7 +111,7 @@ int main(void)
     check_no_slow_node();
     check_late_rank();
     check_single_link();
-    check_kinds_are_separate();
+    check_kinds_are_compared_separately();
     check_merged_ends();
     return test_result();
 }

@@ -24,7 +24,7 @@ static const struct shape_costs recorded[] = {
 enum { TRIES = 8, TABLES = sizeof(recorded) / sizeof(recorded[0]), ROUNDS = 200 };
 
 static unsigned noise_seed = 12345;
-static double random_noise(double most)
+static double random_noise_factor(double most)
 {
     noise_seed = noise_seed * 1103515245u + 12345u;
     return 1 + most * ((double)(noise_seed >> 16 & 0x7fff) / 0x7fff);
@@ -37,11 +37,11 @@ static int choose_candidate(const struct shape_costs *t, double most, int sample
     int next;
     pick_init(p, t->predicted, t->count, TRIES);
     while (samples-- > 0 && (next = pick_next(p)) >= 0)
-        pick_record(p, (uint64_t)(t->us[next] * random_noise(p->samples[next] == 0 ? 1 : most) * 1e3));
+        pick_record(p, (uint64_t)(t->us[next] * random_noise_factor(p->samples[next] == 0 ? 1 : most) * 1e3));
     return pick_best(p);
 }
 
-static double best_cost(const struct shape_costs *t)
+static double get_best_cost(const struct shape_costs *t)
 {
     double best = t->us[0];
     for (int i = 1; i < t->count; i++)
@@ -57,7 +57,7 @@ static void test_regret(void)
         for (int i = 0; i < ROUNDS; i++) {
             struct pick p;
             const int chosen = choose_candidate(&recorded[k], 0.25, 1000, &p);
-            const double ratio = recorded[k].us[chosen] / best_cost(&recorded[k]);
+            const double ratio = recorded[k].us[chosen] / get_best_cost(&recorded[k]);
             logs += log(ratio) / (TABLES * ROUNDS);
             worst = fmax(worst, ratio);
         }
@@ -66,7 +66,7 @@ static void test_regret(void)
 }
 
 /* Never measurably worse than the rules: two of the recorded candidates differ by less than 2 %. */
-static void test_never_worse_than_rule(void)
+static void test_choice_is_no_worse_than_rule(void)
 {
     for (int k = 0; k < TABLES; k++)
         for (int i = 0; i < ROUNDS; i++) {
@@ -131,7 +131,7 @@ static void test_slow_candidates_are_dropped(void)
 }
 
 /* A single sample that is much too low or too high does not change the choice. */
-static void test_median_counts(void)
+static void test_median_of_samples_decides(void)
 {
     struct pick p;
     pick_init(&p, (const double[]){1, 1}, 2, 8);
@@ -144,7 +144,7 @@ static void test_median_counts(void)
 }
 
 /* If the measurement stops early, the choice of the rules stays unless enough candidates have been judged. */
-static void test_stopped_early(void)
+static void test_measurement_stopped_early(void)
 {
     struct pick p;
     const struct shape_costs *t = &recorded[3];
@@ -156,11 +156,11 @@ static void test_stopped_early(void)
 int main(void)
 {
     TEST_RUN(test_regret);
-    TEST_RUN(test_never_worse_than_rule);
+    TEST_RUN(test_choice_is_no_worse_than_rule);
     TEST_RUN(test_rule_is_tried);
     TEST_RUN(test_one_bad_sample);
     TEST_RUN(test_slow_candidates_are_dropped);
-    TEST_RUN(test_median_counts);
-    TEST_RUN(test_stopped_early);
+    TEST_RUN(test_median_of_samples_decides);
+    TEST_RUN(test_measurement_stopped_early);
     return test_result();
 }

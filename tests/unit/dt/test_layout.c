@@ -47,7 +47,7 @@ static void test_full_vector_is_one_block(void)
     dtype_release(u);
 }
 
-static void test_even_steps_become_loop(void)
+static void test_equal_strides_become_loop(void)
 {
     int n[100], at[100];
     struct dtype *t;
@@ -244,7 +244,7 @@ int main(void)
 {
     TEST_RUN(test_vector_is_one_loop);
     TEST_RUN(test_full_vector_is_one_block);
-    TEST_RUN(test_even_steps_become_loop);
+    TEST_RUN(test_equal_strides_become_loop);
     TEST_RUN(test_adjacent_blocks_are_merged);
     TEST_RUN(test_matching_nested_loops_are_merged);
     TEST_RUN(test_equal_parts_share_node);

@@ -82,7 +82,7 @@ static void test_operators_are_defined(void)
             struct dtype *t = dt_predefined(dt_kinds[kind].handle);
             int want = is_defined(all_ops[i], dt_kinds[kind].name) ? 0 : MPI_ERR_OP;
             if (op_check(op, t) != want) {
-                printf("op %#x on %s: %s\n", all_ops[i], t->name, err_detail(MPI_ERR_OP));
+                printf("operator %#x on %s: %s\n", all_ops[i], t->name, err_detail(MPI_ERR_OP));
                 EXPECT_EQ(op_check(op, t), want);
             }
         }
@@ -221,7 +221,7 @@ static void check_op(uint32_t handle, struct dtype *t, size_t n, size_t shift)
     /* x87 long doubles contain padding bytes. */
     bool padded = (dt_kinds[t->kind].num == NUM_FL || dt_kinds[t->kind].num == NUM_CL) && LDBL_MANT_DIG == 64;
     if (!same && !padded) {
-        printf("op %#x on %s, %zu elements, %zu bytes off: wrong\n", handle, t->name, n, shift);
+        printf("operator %#x on %s, %zu elements at offset %zu: wrong result\n", handle, t->name, n, shift);
         EXPECT(same);
     }
     free(x);

@@ -199,7 +199,7 @@ static void test_random_types(void)
         type_pair_free(&last);
         last = m;
         if (test_failures != before)
-            printf("  with seed %llu\n", (unsigned long long)seed);
+            printf("  failed with seed %llu\n", (unsigned long long)seed);
         if (test_failures > 20)
             break;
     }

@@ -13,7 +13,7 @@
 
 /* Compares the arguments of the envelope with a text such as "i 3 1 a 24 c 7": integers, addresses,
  * counts. */
-static void check_recipe(struct dtype *t, int combiner, const char *wanted)
+static void expect_envelope(struct dtype *t, int combiner, const char *wanted)
 {
     char text[300] = "";
     size_t n = 0;
@@ -35,24 +35,24 @@ static void test_strided(void)
 {
     struct dtype *t;
     EXPECT_EQ(dtype_contiguous(5, INT, false, &t), 0);
-    check_recipe(t, MPI_COMBINER_CONTIGUOUS, "i 5 ");
+    expect_envelope(t, MPI_COMBINER_CONTIGUOUS, "i 5 ");
     EXPECT_EQ(dtype_contiguous(5, INT, true, &t), 0);
-    check_recipe(t, MPI_COMBINER_CONTIGUOUS, "c 5 ");
+    expect_envelope(t, MPI_COMBINER_CONTIGUOUS, "c 5 ");
     EXPECT_EQ(dtype_vector(5, 2, -3, INT, false, &t), 0);
-    check_recipe(t, MPI_COMBINER_VECTOR, "i 5 2 -3 ");
+    expect_envelope(t, MPI_COMBINER_VECTOR, "i 5 2 -3 ");
     EXPECT_EQ(dtype_vector(5, 2, -3, INT, true, &t), 0);
-    check_recipe(t, MPI_COMBINER_VECTOR, "c 5 2 -3 ");
+    expect_envelope(t, MPI_COMBINER_VECTOR, "c 5 2 -3 ");
     EXPECT_EQ(dtype_hvector(5, 2, 30, INT, false, &t), 0);
-    check_recipe(t, MPI_COMBINER_HVECTOR, "i 5 2 a 30 ");
+    expect_envelope(t, MPI_COMBINER_HVECTOR, "i 5 2 a 30 ");
     EXPECT_EQ(dtype_hvector(5, 2, 30, INT, true, &t), 0);
-    check_recipe(t, MPI_COMBINER_HVECTOR, "c 5 2 30 ");
+    expect_envelope(t, MPI_COMBINER_HVECTOR, "c 5 2 30 ");
     EXPECT_EQ(dtype_resized(INT, -4, 12, false, &t), 0);
-    check_recipe(t, MPI_COMBINER_RESIZED, "a -4 12 ");
+    expect_envelope(t, MPI_COMBINER_RESIZED, "a -4 12 ");
     EXPECT_EQ(dtype_resized(INT, -4, 12, true, &t), 0);
-    check_recipe(t, MPI_COMBINER_RESIZED, "c -4 12 ");
+    expect_envelope(t, MPI_COMBINER_RESIZED, "c -4 12 ");
     EXPECT_EQ(dtype_dup(INT, &t), 0);
     EXPECT(t->committed);
-    check_recipe(t, MPI_COMBINER_DUP, "");
+    expect_envelope(t, MPI_COMBINER_DUP, "");
 }
 
 static void test_indexed(void)
@@ -62,29 +62,29 @@ static void test_indexed(void)
     MPI_Count wn[2] = {1, 2}, wat[2] = {3, 4};
     MPI_Aint bytes[2] = {16, 32};
     EXPECT_EQ(dtype_indexed(2, ivec_from_int(n), ivec_from_int(at), INT, &t), 0);
-    check_recipe(t, MPI_COMBINER_INDEXED, "i 2 1 2 3 4 ");
+    expect_envelope(t, MPI_COMBINER_INDEXED, "i 2 1 2 3 4 ");
     EXPECT_EQ(dtype_indexed(2, ivec_from_int64(wn), ivec_from_int64(wat), INT, &t), 0);
-    check_recipe(t, MPI_COMBINER_INDEXED, "c 2 1 2 3 4 ");
+    expect_envelope(t, MPI_COMBINER_INDEXED, "c 2 1 2 3 4 ");
     EXPECT_EQ(dtype_hindexed(2, ivec_from_int(n), ivec_from_int64(bytes), INT, &t), 0);
-    check_recipe(t, MPI_COMBINER_HINDEXED, "i 2 1 2 a 16 32 ");
+    expect_envelope(t, MPI_COMBINER_HINDEXED, "i 2 1 2 a 16 32 ");
     EXPECT_EQ(dtype_hindexed(2, ivec_from_int64(wn), ivec_from_int64(bytes), INT, &t), 0);
-    check_recipe(t, MPI_COMBINER_HINDEXED, "c 2 1 2 16 32 ");
+    expect_envelope(t, MPI_COMBINER_HINDEXED, "c 2 1 2 16 32 ");
     EXPECT_EQ(dtype_indexed_block(2, 7, ivec_from_int(at), INT, &t), 0);
-    check_recipe(t, MPI_COMBINER_INDEXED_BLOCK, "i 2 7 3 4 ");
+    expect_envelope(t, MPI_COMBINER_INDEXED_BLOCK, "i 2 7 3 4 ");
     EXPECT_EQ(dtype_indexed_block(2, 7, ivec_from_int64(wat), INT, &t), 0);
-    check_recipe(t, MPI_COMBINER_INDEXED_BLOCK, "c 2 7 3 4 ");
+    expect_envelope(t, MPI_COMBINER_INDEXED_BLOCK, "c 2 7 3 4 ");
     EXPECT_EQ(dtype_hindexed_block(2, 7, ivec_from_int64(bytes), INT, false, &t), 0);
-    check_recipe(t, MPI_COMBINER_HINDEXED_BLOCK, "i 2 7 a 16 32 ");
+    expect_envelope(t, MPI_COMBINER_HINDEXED_BLOCK, "i 2 7 a 16 32 ");
     EXPECT_EQ(dtype_hindexed_block(2, 7, ivec_from_int64(bytes), INT, true, &t), 0);
-    check_recipe(t, MPI_COMBINER_HINDEXED_BLOCK, "c 2 7 16 32 ");
+    expect_envelope(t, MPI_COMBINER_HINDEXED_BLOCK, "c 2 7 16 32 ");
     MPI_Datatype types[2] = {MPI_INT, MPI_FLOAT};
     EXPECT_EQ(dtype_struct(2, ivec_from_int(n), ivec_from_int64(bytes), types, &t), 0);
     EXPECT_EQ(t->recipe->types, 2);
-    check_recipe(t, MPI_COMBINER_STRUCT, "i 2 1 2 a 16 32 ");
+    expect_envelope(t, MPI_COMBINER_STRUCT, "i 2 1 2 a 16 32 ");
     EXPECT_EQ(dtype_struct(2, ivec_from_int64(wn), ivec_from_int64(bytes), types, &t), 0);
-    check_recipe(t, MPI_COMBINER_STRUCT, "c 2 1 2 16 32 ");
+    expect_envelope(t, MPI_COMBINER_STRUCT, "c 2 1 2 16 32 ");
     EXPECT_EQ(dtype_indexed(0, ivec_from_int(NULL), ivec_from_int(NULL), INT, &t), 0);
-    check_recipe(t, MPI_COMBINER_INDEXED, "i 0 ");
+    expect_envelope(t, MPI_COMBINER_INDEXED, "i 0 ");
     types[1] = MPI_DATATYPE_NULL;
     EXPECT_EQ(dtype_struct(2, ivec_from_int(n), ivec_from_int64(bytes), types, &t), MPI_ERR_TYPE);
     n[1] = -1;
@@ -99,19 +99,19 @@ static void test_arrays(void)
     EXPECT_EQ(
         dtype_subarray(2, ivec_from_int(size), ivec_from_int(sub), ivec_from_int(at), MPI_ORDER_C, INT, &t),
         0);
-    check_recipe(t, MPI_COMBINER_SUBARRAY, "i 2 4 5 2 3 1 2 12 ");
+    expect_envelope(t, MPI_COMBINER_SUBARRAY, "i 2 4 5 2 3 1 2 12 ");
     EXPECT_EQ(dtype_subarray(2, ivec_from_int64(wsize), ivec_from_int64(wsub), ivec_from_int64(wat),
                              MPI_ORDER_C, INT, &t),
               0);
-    check_recipe(t, MPI_COMBINER_SUBARRAY, "i 2 12 c 4 5 2 3 1 2 ");
+    expect_envelope(t, MPI_COMBINER_SUBARRAY, "i 2 12 c 4 5 2 3 1 2 ");
     int how[2] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC}, arg[2] = {MPI_DISTRIBUTE_DFLT_DARG, 2};
     int grid[2] = {2, 3};
     struct darray d = {6, 4, 2, ivec_from_int(size), how, arg, grid, MPI_ORDER_FORTRAN};
     EXPECT_EQ(dtype_darray(&d, INT, &t), 0);
-    check_recipe(t, MPI_COMBINER_DARRAY, "i 6 4 2 4 5 17 18 19 2 2 3 15 ");
+    expect_envelope(t, MPI_COMBINER_DARRAY, "i 6 4 2 4 5 17 18 19 2 2 3 15 ");
     d.gsizes = ivec_from_int64(wsize);
     EXPECT_EQ(dtype_darray(&d, INT, &t), 0);
-    check_recipe(t, MPI_COMBINER_DARRAY, "i 6 4 2 17 18 19 2 2 3 15 c 4 5 ");
+    expect_envelope(t, MPI_COMBINER_DARRAY, "i 6 4 2 17 18 19 2 2 3 15 c 4 5 ");
 }
 
 static void test_invalid_arrays(void)

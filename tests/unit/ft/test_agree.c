@@ -52,7 +52,7 @@ static uint32_t nprocesses, deaths_max, nrounds;
 static bool processes_leave; /* as in MPI_Finalize: each agreement must end, its result is not checked */
 static uint64_t nstates, nfinal_states, longest_path;
 
-static struct agree *agreement_of(struct world *w, uint32_t i, uint32_t round)
+static struct agree *get_agreement(struct world *w, uint32_t i, uint32_t round)
 {
     return (struct agree *)w->machines[i][round];
 }
@@ -87,7 +87,7 @@ struct event {
     uint32_t at, from;
 };
 
-static uint64_t contribution_of(uint32_t i)
+static uint64_t get_contribution(uint32_t i)
 {
     return 31 & ~(1ull << i);
 }
@@ -101,10 +101,10 @@ static struct simulated_message dequeue_simulated_message(struct world *w, uint3
     return first;
 }
 
-static uint32_t first_open(struct world *w, uint32_t i)
+static uint32_t find_first_undecided(struct world *w, uint32_t i)
 {
     uint32_t first = w->forgot[i];
-    while (first < w->begun[i] && agreement_of(w, i, first)->decided)
+    while (first < w->begun[i] && get_agreement(w, i, first)->decided)
         first++;
     return first;
 }
@@ -114,9 +114,9 @@ static void forget_agreements(struct world *w, uint32_t i)
 {
     uint32_t below = w->forgot[i];
     for (uint32_t k = below; k < w->begun[i]; k++)
-        if (agreement_of(w, i, k)->decided && agree_decode_first_open(agreement_of(w, i, k)) > below)
-            below = agree_decode_first_open(agreement_of(w, i, k));
-    CHECK_TRUE(below <= first_open(w, i));
+        if (get_agreement(w, i, k)->decided && agree_decode_first_open(get_agreement(w, i, k)) > below)
+            below = agree_decode_first_open(get_agreement(w, i, k));
+    CHECK_TRUE(below <= find_first_undecided(w, i));
     for (; w->forgot[i] < below; w->forgot[i]++)
         memset(w->machines[i][w->forgot[i]], 0, MACHINE);
 }
@@ -137,7 +137,7 @@ static void post_simulated_message(struct outbox *p, uint32_t to, uint8_t kind)
 static void handle_leave_message(struct world *w, const struct event *e, const struct simulated_message *l,
                                  struct outbox *p, const struct agree_out *out)
 {
-    struct agree *a = agreement_of(w, e->at, l->round);
+    struct agree *a = get_agreement(w, e->at, l->round);
     p->round = l->round;
     if (l->kind == LEFT && !w->left[e->at] && !a->decided)
         agree_end_without_result(a, out);
@@ -151,7 +151,7 @@ static void handle_leave_message(struct world *w, const struct event *e, const s
  * requests a reply from all members, since members that have left send no contribution. */
 static void request_contributions(struct world *w, uint32_t i, bool led, struct outbox *p)
 {
-    const struct agree *a = agreement_of(w, i, p->round);
+    const struct agree *a = get_agreement(w, i, p->round);
     for (uint32_t k = 0; k < nprocesses && processes_leave && !led && a->epoch == i && !a->decided; k++)
         if (k != i && !w->knows[i][k])
             post_simulated_message(p, k, ASK);
@@ -175,8 +175,8 @@ static void receive_simulated_message(struct world *w, const struct event *e, st
     m->data[4] = l.dead;
     p->round = l.round;
     if (l.round >= w->forgot[e->at]) {
-        const bool led = agreement_of(w, e->at, l.round)->epoch == e->at;
-        agree_receive(agreement_of(w, e->at, l.round), e->from, m, out);
+        const bool led = get_agreement(w, e->at, l.round)->epoch == e->at;
+        agree_receive(get_agreement(w, e->at, l.round), e->from, m, out);
         request_contributions(w, e->at, led, p);
     }
 }
@@ -185,8 +185,8 @@ static void receive_simulated_message(struct world *w, const struct event *e, st
  * messages. */
 static int step_process(struct world *w, const struct event *e, int most)
 {
-    uint64_t room[8] = {0}, words[WORDS] = {contribution_of(e->at), e->at + 1,
-                                            agree_encode_first_open(first_open(w, e->at))};
+    uint64_t room[8] = {0}, words[WORDS] = {get_contribution(e->at), e->at + 1,
+                                            agree_encode_first_open(find_first_undecided(w, e->at))};
     struct outbox p = {w, e->at, w->begun[e->at], most < 0 ? 1000 : most};
     struct agree_out out = {send_simulated_message, &p, (struct agree_message *)room};
     if (e->event_kind == LEAVE) {
@@ -198,11 +198,11 @@ static int step_process(struct world *w, const struct event *e, int most)
         w->requested[e->at] = 0;
         memset(w->machines[e->at], 0, sizeof(w->machines[e->at]));
     } else if (e->event_kind == BEGIN) {
-        agree_begin(agreement_of(w, e->at, w->begun[e->at]++), words, &out);
+        agree_begin(get_agreement(w, e->at, w->begun[e->at]++), words, &out);
     } else if (e->event_kind == NOTIFY_DEATH) {
         w->knows[e->at][e->from] = 1;
         for (p.round = w->forgot[e->at]; p.round < nrounds && !w->left[e->at]; p.round++) {
-            struct agree *a = agreement_of(w, e->at, p.round);
+            struct agree *a = get_agreement(w, e->at, p.round);
             const bool led = a->epoch == e->at;
             agree_member_died(a, e->from, &out);
             request_contributions(w, e->at, led, &p);
@@ -230,7 +230,7 @@ static void kill_process(struct world *w, uint32_t i)
 
 static void check_decision(struct world *w, uint32_t i, uint32_t round)
 {
-    struct agree *a = agreement_of(w, i, round);
+    struct agree *a = get_agreement(w, i, round);
     if (!a->decided)
         return;
     for (uint32_t k = 0; k < nprocesses; k++)
@@ -253,7 +253,7 @@ static void check_decision(struct world *w, uint32_t i, uint32_t round)
     }
 }
 
-static void check_and_forget(struct world *w, uint32_t i)
+static void check_decisions_and_forget(struct world *w, uint32_t i)
 {
     for (uint32_t round = w->forgot[i]; round < nrounds; round++)
         check_decision(w, i, round);
@@ -264,7 +264,7 @@ static uint64_t unreachable_members_mask(struct world *w, uint32_t i, uint32_t r
 {
     uint64_t gone = 0;
     for (uint32_t k = 0; k < nprocesses; k++)
-        gone |= (uint64_t)agree_is_named_dead(agreement_of(w, i, round), k) << k;
+        gone |= (uint64_t)agree_is_named_dead(get_agreement(w, i, round), k) << k;
     return gone;
 }
 
@@ -319,7 +319,7 @@ static int list_events(const struct world *w, struct event *list)
 static uint64_t *seen_states;
 static uint64_t seen_capacity;
 
-static bool is_new(const struct world *w)
+static bool add_if_new_state(const struct world *w)
 {
     uint64_t hash = 0x243f6a8885a308d3u;
     const char *bytes = (const char *)w;
@@ -356,7 +356,7 @@ static bool is_new(const struct world *w)
 static void explore_events(const struct world *w, uint32_t deaths, uint64_t depth)
 {
     struct event list[PROCESSES_MAX * (2 * PROCESSES_MAX + 2)];
-    if (!is_new(w))
+    if (!add_if_new_state(w))
         return;
     longest_path = depth > longest_path ? depth : longest_path;
     const int count = list_events(w, list);
@@ -365,7 +365,7 @@ static void explore_events(const struct world *w, uint32_t deaths, uint64_t dept
     for (int i = 0; i < count; i++) {
         struct world next = *w;
         int sent = step_process(&next, &list[i], -1);
-        check_and_forget(&next, list[i].at);
+        check_decisions_and_forget(&next, list[i].at);
         explore_events(&next, deaths, depth + 1);
         /* The process may die after any of its messages except the last: that equals a death between two
          * steps. */
@@ -395,8 +395,8 @@ static void explore_all(uint32_t size, uint32_t deaths, uint32_t agreements, boo
     nstates = nfinal_states = longest_path = 0;
     for (uint32_t i = 0; i < nprocesses; i++)
         for (uint32_t round = 0; round < nrounds; round++) {
-            agree_init(agreement_of(&w, i, round), nprocesses, i, WORDS);
-            agree_set_max_words(agreement_of(&w, i, round), 2);
+            agree_init(get_agreement(&w, i, round), nprocesses, i, WORDS);
+            agree_set_max_words(get_agreement(&w, i, round), 2);
         }
     explore_events(&w, 0, 0);
     printf("%u processes, at most %u die, agreements: %u%s: %llu states, %llu final states, at most %llu "

@@ -8,7 +8,7 @@
 
 #define UNIT ((uintptr_t)1 << HOST_CACHE_UNIT_BITS)
 
-static void add_unit(struct host_cache *c, uintptr_t address)
+static void cache_unit(struct host_cache *c, uintptr_t address)
 {
     host_cache_add(c, address, host_cache_begin(c));
 }
@@ -17,13 +17,13 @@ static void test_units_are_found(void)
 {
     struct host_cache c = {0};
     EXPECT(!host_cache_has(&c, 5 * UNIT));
-    add_unit(&c, 5 * UNIT + 77);
+    cache_unit(&c, 5 * UNIT + 77);
     EXPECT(host_cache_has(&c, 5 * UNIT));
     EXPECT(host_cache_has(&c, 6 * UNIT - 1));
     EXPECT(!host_cache_has(&c, 6 * UNIT));
     EXPECT(!host_cache_has(&c, 4 * UNIT));
     /* Both units map to one cache entry: the newer unit remains. */
-    add_unit(&c, (5 + HOST_CACHE_ENTRIES) * UNIT);
+    cache_unit(&c, (5 + HOST_CACHE_ENTRIES) * UNIT);
     EXPECT(!host_cache_has(&c, 5 * UNIT));
     EXPECT(host_cache_has(&c, (5 + HOST_CACHE_ENTRIES) * UNIT));
 }
@@ -32,7 +32,7 @@ static void test_address_zero_is_never_cached(void)
 {
     struct host_cache c = {0};
     EXPECT(!host_cache_has(&c, 0));
-    add_unit(&c, 0);
+    cache_unit(&c, 0);
     EXPECT(!host_cache_has(&c, 0));
 }
 
@@ -40,7 +40,7 @@ static void test_ranges_are_forgotten(void)
 {
     struct host_cache c = {0};
     for (uintptr_t i = 1; i <= 9; i++)
-        add_unit(&c, i * UNIT);
+        cache_unit(&c, i * UNIT);
     host_cache_forget(&c, 3 * UNIT + 5, 0);
     EXPECT(host_cache_has(&c, 3 * UNIT));
     host_cache_forget(&c, 3 * UNIT + 5, UNIT); /* touches units 3 and 4 */

@@ -79,7 +79,7 @@ static inline bool world_is_settled(void)
 }
 
 /* Delivers and acknowledges everything in flight, then lets every process make progress. */
-static inline void run_round(void)
+static inline void deliver_and_progress_all(void)
 {
     while (!list_empty(&fabric.datagrams))
         fabric_deliver_datagram(list_entry(fabric.datagrams.next, struct fabric_datagram, link), false);
@@ -104,7 +104,7 @@ static inline bool settle_world(void)
         world_report_ports(i);
     }
     for (int round = 1; round <= SETTLE_ROUNDS; round++) {
-        run_round();
+        deliver_and_progress_all();
         if (world_is_settled())
             return true;
         world_now += SETTLE_STEP_NS;
@@ -241,7 +241,7 @@ static inline void check_no_resources_left(void)
 /* ---- the end of a job ---- */
 
 /* One turn of MPI_Finalize: the process ends if the transport lets it. */
-static inline void try_to_end(uint32_t rank)
+static inline void try_to_finalize(uint32_t rank)
 {
     struct world_process *p = &world.processes[rank];
     if (!p->has_ended && ib_may_end(p->ib, true, false))
@@ -261,10 +261,10 @@ static inline void check_all_end(void)
         }
     for (int round = 1; round <= SETTLE_ROUNDS && !ended; round++) {
         const bool fast = round > SETTLE_ROUNDS / 3;
-        run_round();
+        deliver_and_progress_all();
         ended = true;
         for (uint32_t i = 0; i < world.set.processes; i++) {
-            try_to_end(i);
+            try_to_finalize(i);
             ended = ended && world.processes[i].has_ended;
         }
         world_now += fast ? UINT64_C(5000000000) : SETTLE_STEP_NS;

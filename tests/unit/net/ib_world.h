@@ -127,7 +127,7 @@ static inline int world_get_rail_info(struct boot *b, uint32_t rank, const char 
 static inline bool world_report_abort(struct boot *b, int code, const char *text)
 {
     (void)code;
-    printf("world %llu: rank %u ends the job: %s\n", (unsigned long long)world_number, b->rank, text);
+    printf("world %llu: rank %u aborts the job: %s\n", (unsigned long long)world_number, b->rank, text);
     return true;
 }
 
@@ -194,7 +194,7 @@ static inline void world_set_tunable(const char *name, const char *value)
 {
     struct tunable *t = tunables_find(name);
     if (!t || tunable_set(t, value, SOURCE_PROGRAM) != 0) {
-        printf("FISHPLATE_%s cannot be %s\n", name, value);
+        printf("FISHPLATE_%s does not accept the value %s\n", name, value);
         exit(1);
     }
 }

@@ -62,7 +62,7 @@ static inline void world_bind_pointers(struct world *w, bool bind)
     }
 }
 
-static inline int compare_flights(const void *a, const void *b)
+static inline int compare_packets_in_flight(const void *a, const void *b)
 {
     return memcmp(a, b, sizeof(struct flight));
 }
@@ -78,7 +78,7 @@ static inline void world_normalise(struct world *w)
     }
     for (int i = 1; i < MEMBERS; i++)
         w->stream[i].due = w->stream[i].due == MCAST_NEVER ? MCAST_NEVER : TIME_DUE;
-    qsort(w->flight, FLIGHT_MAX, sizeof(*w->flight), compare_flights);
+    qsort(w->flight, FLIGHT_MAX, sizeof(*w->flight), compare_packets_in_flight);
     world_bind_pointers(w, false);
 }
 
@@ -153,7 +153,7 @@ static inline void consume_next_packet(struct world *w, uint32_t m)
         return;
     uint8_t *slot = &w->ring[m][s->taken % setting->rules.ring];
     if (*slot != s->taken + 1)
-        wrong = "the application got another packet than the next";
+        wrong = "the application received a packet that is not the next one";
     *slot = 0;
     w->buffers_used[m] -= !w->from_connection[m][s->taken % setting->rules.ring];
     w->from_connection[m][s->taken % setting->rules.ring] = 0;
@@ -168,7 +168,7 @@ static inline void forward_to_window(struct world *w)
     bool ask;
     while (is_coroot(1) && w->sender[1].next != w->stream[1].next) {
         if (w->sender[1].next - w->sender[1].base == setting->rules.window)
-            wrong = "a co-root has accepted more than its window holds";
+            wrong = "a co-root accepted more packets than its window holds";
         mcast_sender_add_packet(&w->sender[1], 0, &ask);
     }
 }
@@ -186,12 +186,12 @@ static inline void receive_data(struct world *w, const struct flight *f, bool su
     const enum mcast_verdict v = mcast_stream_classify_packet(s, &setting->rules, skew, &a);
     if (v == MCAST_TAKE) {
         if (f->seq != before || s->taken != before + 1)
-            wrong = "the application got a packet out of order";
+            wrong = "the application received a packet out of order";
         w->wants_packet[f->to] = 0;
     } else if (v == MCAST_KEEP) {
         uint8_t *slot = &w->ring[f->to][f->seq % setting->rules.ring];
         if (*slot != 0)
-            wrong = "a packet that waits was overwritten";
+            wrong = "a packet was overwritten before the application received it";
         *slot = (uint8_t)(f->seq + 1);
         w->buffers_used[f->to] += !sure;
         w->from_connection[f->to][f->seq % setting->rules.ring] = sure;
@@ -204,7 +204,7 @@ static inline void receive_data(struct world *w, const struct flight *f, bool su
 }
 
 /* Announces the room in the co-root's window after a packet has left it. */
-static inline void offer_window(struct world *w, uint32_t m)
+static inline void announce_window_room(struct world *w, uint32_t m)
 {
     mcast_stream_offer_window(&w->stream[m], &setting->rules, forwarding_window_room(w, m));
     if (w->stream[m].owe && !w->departed[m])
@@ -221,7 +221,7 @@ static inline void receive_packet(struct world *w, struct flight f)
         mcast_sender_apply_ack(s, c, &a, 0);
         resend_packets(w, f.to, out, mcast_sender_list_resends(s, c, 0, out, COUNT_OF(out)));
         if (f.to == 1)
-            offer_window(w, 1);
+            announce_window_room(w, 1);
         return;
     }
     if (w->departed[f.to])
@@ -320,7 +320,7 @@ static inline void check_windows(const struct world *w)
             if (c < w->sender[m].acking &&
                 mcast_seq_is_before(w->stream[mcast_tree_child(&setting->tree, m, c)].next,
                                     w->sender[m].base))
-                wrong = "a packet was given up that a member does not have";
+                wrong = "a packet left the window before a member had received it";
     for (int m = 1; m < MEMBERS; m++)
         if (w->buffers_used[m] > setting->room)
             wrong = "a member keeps more packets than it has buffers";

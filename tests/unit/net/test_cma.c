@@ -25,7 +25,7 @@ int prctl(int option, ...)
     return who == unknown_process ? -1 : 0;
 }
 
-static void permit_and_record(const char *launcher, unsigned long no_such)
+static void record_permitted_process(const char *launcher, unsigned long no_such)
 {
     requests = 0;
     unknown_process = no_such;
@@ -34,7 +34,7 @@ static void permit_and_record(const char *launcher, unsigned long no_such)
 
 static void test_permits_launcher(void)
 {
-    permit_and_record("4321", 0);
+    record_permitted_process("4321", 0);
     EXPECT_EQ(requests, 1);
     EXPECT_EQ(requested[0], 4321);
 }
@@ -43,7 +43,7 @@ static void test_permits_all_without_launcher(void)
 {
     const char *const none[] = {NULL, "", "0", "12x"};
     for (int i = 0; i < 4; i++) {
-        permit_and_record(none[i], 0);
+        record_permitted_process(none[i], 0);
         EXPECT_EQ(requests, 1);
         EXPECT(requested[0] == (unsigned long)PR_SET_PTRACER_ANY);
     }
@@ -52,7 +52,7 @@ static void test_permits_all_without_launcher(void)
 /* In a container the launcher's process id may be unknown to the kernel. */
 static void test_permits_all_if_launcher_is_unknown(void)
 {
-    permit_and_record("4321", 4321);
+    record_permitted_process("4321", 4321);
     EXPECT_EQ(requests, 2);
     EXPECT_EQ(requested[0], 4321);
     EXPECT(requested[1] == (unsigned long)PR_SET_PTRACER_ANY);

@@ -91,7 +91,7 @@ static void run_unmapped_node(uint32_t size, int odd, void (*body)(struct node *
     }
 }
 
-static bool all_ranks_added(void *arg)
+static bool all_ranks_have_added(void *arg)
 {
     return atomic_load((_Atomic uint32_t *)arg) == 4;
 }
@@ -102,11 +102,11 @@ static void add_in_shared_memory(struct node *n, int rc)
     if (rc != 0)
         return;
     _Atomic uint32_t *count = (_Atomic uint32_t *)n->net->area;
-    struct net_waiter w = {.ready = all_ranks_added, .arg = count};
+    struct net_waiter w = {.ready = all_ranks_have_added, .arg = count};
     atomic_fetch_add(count, 1);
     for (uint32_t i = 0; i < n->boot.size; i++)
         net_wake_local_rank(n->net, i);
-    while (!all_ranks_added(count))
+    while (!all_ranks_have_added(count))
         net_wait_step(n->net, &w);
 }
 
@@ -144,14 +144,14 @@ static void test_socket_name_is_unpredictable(void)
 
 /* ---- wrong messages to a rank that fetches the descriptor ---- */
 
-static int fence_of_one(struct boot *b)
+static int fence_single_rank(struct boot *b)
 {
     (void)b;
     return 0;
 }
 
 static const struct boot_backend backend_of_one = {
-    .name = "test", .fence = fence_of_one, .put = fake_boot_put, .get = fake_boot_get};
+    .name = "test", .fence = fence_single_rank, .put = fake_boot_put, .get = fake_boot_get};
 
 /* Sends one message of a byte to the next connection; with the descriptor if `fd` >= 0. */
 static void send_wrong_message(int listener, int fd)

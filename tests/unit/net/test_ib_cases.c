@@ -242,7 +242,7 @@ static const struct world_settings xrc = {.processes = 2,
 static void deliver_leave_of_process_0(void)
 {
     for (int i = 0; i < 3 && !world_endpoint(0, 1)->leave.sent; i++) {
-        try_to_end(0); /* process 0 may first have to request a completion */
+        try_to_finalize(0); /* process 0 may first have to request a completion */
         deliver_requests(find_qp(0, 1, 0), true);
         progress_process(0);
     }
@@ -259,10 +259,10 @@ static void test_leave_is_lost(void)
 {
     open_connected_world(one_rail);
     deliver_leave_of_process_0();
-    try_to_end(1);
+    try_to_finalize(1);
     EXPECT(fabric_fail_request(find_qp(1, 0, 0), true));
     progress_process(1);
-    try_to_end(1);
+    try_to_finalize(1);
     EXPECT(!world.processes[1].has_ended);
     check_all_end();
     world_close();
@@ -301,7 +301,7 @@ static void test_leave_arrives_late(void)
     open_connected_world(xrc);
     deliver_leave_of_process_0();
     for (int i = 0; i < 3 && !world_endpoint(1, 0)->leave.sent; i++) {
-        try_to_end(1);
+        try_to_finalize(1);
         if (!world_endpoint(1, 0)->leave.sent)
             deliver_requests(find_qp(1, 0, 0), true);
         progress_process(1);
@@ -313,17 +313,17 @@ static void test_leave_arrives_late(void)
     EXPECT_EQ(world_endpoint(0, 1)->conn.state, CONN_ASKING);
     deliver_to_shared_target(find_qp(1, 0, 0));
     progress_process(1);
-    try_to_end(1);
+    try_to_finalize(1);
     EXPECT(world.processes[1].has_ended);
     progress_process(0);
-    try_to_end(0);
+    try_to_finalize(0);
     EXPECT(world.processes[0].has_ended);
     world_close();
 }
 
 /* ---- rails that are reserved ---- */
 
-static struct world_settings reserving_settings(void)
+static struct world_settings make_reserving_settings(void)
 {
     struct world_settings set = two_rails;
     set.messages = "binding";
@@ -353,7 +353,7 @@ static void start_striped_put(struct ib_lane **home, struct ib_lane **pair)
 static void test_unreported_end_of_put_releases_rails(void)
 {
     struct ib_lane *home, *pair;
-    open_connected_world(reserving_settings());
+    open_connected_world(make_reserving_settings());
     start_striped_put(&home, &pair);
     deliver_requests(find_qp(0, 1, 0), true);
     progress_process(0);
@@ -370,7 +370,7 @@ static void test_unreported_end_of_put_releases_rails(void)
  * differently, and the put uses none of the requested rails. */
 static void test_primary_rail_changes_during_reservation(void)
 {
-    struct world_settings set = reserving_settings();
+    struct world_settings set = make_reserving_settings();
     struct ib_lane *home, *pair;
     open_connected_world(set);
     start_striped_put(&home, &pair);
@@ -381,7 +381,7 @@ static void test_primary_rail_changes_during_reservation(void)
     world_set_port(0, 0, false);
     world_report_ports(0);
     for (int i = 0; i < 40; i++) {
-        run_round();
+        deliver_and_progress_all();
         world_now += 1000 * 1000; /* 40 rounds take less than the timeout of a reservation */
     }
     EXPECT_EQ(world_endpoint(0, 1)->primary, 1);

@@ -52,7 +52,7 @@ struct fair_network {
 };
 static struct fair_network the_net;
 
-static uint8_t hello_number(uint32_t mine, uint32_t yours, bool ready)
+static uint8_t get_hello_number(uint32_t mine, uint32_t yours, bool ready)
 {
     return (uint8_t)(((mine - 1) * (GENERATIONS + 1) + yours) * 2 + ready);
 }
@@ -133,7 +133,7 @@ static void apply_actions(struct pair_state *now, int me, const struct conn *c, 
         o->qp_yours = o->yours;
     }
     if (actions & CONN_DO_HELLO)
-        send_hello(now, me, hello_number(c->mine, c->yours, conn_is_open(c)));
+        send_hello(now, me, get_hello_number(c->mine, c->yours, conn_is_open(c)));
     if (actions & CONN_DO_OPENED) {
         EXPECT(o->state == CONN_OPEN || actions & CONN_DO_AGREE);
         EXPECT(!o->counted);
@@ -247,7 +247,7 @@ static bool fire_timer(struct pair_state *now, int me)
     return true;
 }
 
-static bool close_idle(struct pair_state *now, int me)
+static bool close_idle_connection(struct pair_state *now, int me)
 {
     struct side_state *o = &now->side[me];
     struct conn c = unpack_conn(o);
@@ -382,7 +382,7 @@ static const char *const names[2][9] = {
      "b's timer fires", "b closes", "b's close is complete", "b handles CLOSE while busy"},
 };
 
-static const char *hello_name(int me, uint8_t number)
+static const char *format_hello(int me, uint8_t number)
 {
     static char text[2][32][48];
     char *name = text[me][number];
@@ -407,7 +407,7 @@ static bool execute_event(struct pair_state *now, int me, int event)
     case 5:
         return fire_timer(now, me);
     case 6:
-        return close_idle(now, me);
+        return close_idle_connection(now, me);
     case 7:
         return finish_close(now, me);
     default:
@@ -436,7 +436,7 @@ static bool expand_state(struct explore *e, const void *state)
                 continue;
             struct pair_state next = *now;
             receive_hello(&next, me, number);
-            explore_add(e, &next, hello_name(me, number));
+            explore_add(e, &next, format_hello(me, number));
         }
     }
     if (the_limits.tries_max == UNLIMITED_TRIES)
@@ -470,7 +470,8 @@ static void explore_within_limits(struct limits limits)
                (limits.generations == 1 && state >= CONN_CLOSING));
     EXPECT_EQ(state_seen[0][CONN_FAILED], limits.tries_max != UNLIMITED_TRIES);
     EXPECT_EQ(newest, limits.generations);
-    printf("%u frames a side, %u generations: %u states, at most %d timers and %d datagrams to the end\n",
+    printf("%u frames per side, %u generations: %u states; on a fair network at most %d timer events and %d "
+           "datagrams until completion\n",
            limits.frames, limits.generations, e.count, worst_rounds, worst_delivered);
     EXPECT(worst_rounds <= 2);
     explore_close(&e);

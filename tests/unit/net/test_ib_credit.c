@@ -291,7 +291,7 @@ static int add_successors(struct explore *e, const struct pair_state *now, int m
         EXPECT(s.posted <= c.posted || (waited && r->scheme == CREDIT_DYNAMIC && s.posted <= r->most));
         EXPECT(s.posted >= r->first);
         pack_credit(&next.side[me], &s);
-        explore_add(e, &next, me ? "b is done with a frame" : "a is done with a frame");
+        explore_add(e, &next, me ? "b consumes a frame" : "a consumes a frame");
     }
     return n;
 }
@@ -350,8 +350,10 @@ static void explore_with_buffers(const struct credit_rules *rules, uint32_t firs
     struct explore e;
     explore_open(&e, sizeof(begin));
     if (!explore_run(&e, &begin, expand_state)) {
-        printf("with %u and %u buffers, at most %u, credits due at %u, %u in a frame, calm after %u:\n",
-               first_a, first_b, rules->most, rules->tell_at, limit, rules->calm_after);
+        printf(
+            "failed with %u and %u buffers, limit %u, credit message due at %u, up to %u credits in a frame, "
+            "calm after %u frames:\n",
+            first_a, first_b, rules->most, rules->tell_at, limit, rules->calm_after);
         explore_print_trail(&e, e.at);
     }
     states_seen += e.count;

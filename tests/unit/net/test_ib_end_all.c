@@ -81,7 +81,7 @@ static void add_item(struct side_state *o, enum item item)
     o->next = o->nitems;
 }
 
-static void drop_qp(struct side_state *o)
+static void drop_queue_pair(struct side_state *o)
 {
     EXPECT(o->qp != NO_QP);
     EXPECT_EQ(o->completed, 0); /* every arrival was handled */
@@ -116,7 +116,7 @@ static void apply_actions(struct pair_state *now, int me, const struct conn *c, 
     if (actions & CONN_DO_BREAK)
         o->failed = true;
     if (actions & CONN_DO_DESTROY)
-        drop_qp(o);
+        drop_queue_pair(o);
     if (actions & CONN_DO_CREATE) {
         EXPECT_EQ(o->qp, NO_QP);
         o->qp = CREATED;
@@ -202,7 +202,7 @@ static bool resend_item(struct pair_state *now, int me)
     return true;
 }
 
-static bool send_keep(struct pair_state *now, int me)
+static bool send_keep_item(struct pair_state *now, int me)
 {
     struct side_state *o = &now->side[me];
     if (!can_send_frames(o) || !o->keep)
@@ -356,7 +356,7 @@ static void receive_hello(struct pair_state *now, int me, const struct hello *h)
 }
 
 static bool (*const events[])(struct pair_state *, int) = {
-    request_frame, request_open,     send_frame,        send_keep,        resend_item,
+    request_frame, request_open,     send_frame,        send_keep_item,   resend_item,
     deliver_item,  acknowledge_item, handle_completion, close_connection, finish_close,
     break_qp,      lose_items,       fire_timer,        fail_after_peer,  handle_failure};
 static const char *const names[2][COUNT_OF(events) + 1] = {

@@ -25,7 +25,7 @@ static void open_pollset(enum pollset_policy policy, enum pollset_order order, u
     pollset_open(&r.set, policy, order, limit);
 }
 
-static uint32_t find_place(uint32_t id)
+static uint32_t find_member_index(uint32_t id)
 {
     for (uint32_t i = 0; i < r.set.count; i++)
         if (r.set.members[i].id == id)
@@ -33,11 +33,11 @@ static uint32_t find_place(uint32_t id)
     return POLLSET_NONE;
 }
 
-static void finish_removal(uint32_t id)
+static void complete_removal(uint32_t id)
 {
     pollset_remove_member(&r.set, id);
     r.in[id] = r.leaving[id] = false;
-    EXPECT_EQ(find_place(id), POLLSET_NONE);
+    EXPECT_EQ(find_member_index(id), POLLSET_NONE);
 }
 
 /* Receives a frame through the completion queue. `prompt`: the removal of a replaced member is complete at
@@ -57,7 +57,7 @@ static struct pollset_change receive_by_queue(uint32_t id, bool prompt)
         r.leaving[change.remove] = true;
         r.removed++;
         if (prompt)
-            finish_removal(change.remove);
+            complete_removal(change.remove);
     }
     return change;
 }
@@ -66,7 +66,7 @@ static struct pollset_change receive_by_queue(uint32_t id, bool prompt)
 static void receive_frame(uint32_t id)
 {
     if (r.in[id])
-        pollset_count_hit(&r.set, find_place(id));
+        pollset_count_hit(&r.set, find_member_index(id));
     else
         receive_by_queue(id, true);
 }
@@ -135,8 +135,8 @@ static void test_first_come_first_served(void)
     EXPECT_EQ(r.removed, 0);
     for (uint32_t k = 0; k < 4; k++)
         EXPECT_EQ(r.set.members[pollset_round_place(&r.set, k)].id, 10 + k);
-    finish_removal(11); /* a member closes */
-    finish_removal(15); /* a connection closes that was no member */
+    complete_removal(11); /* a member closes */
+    complete_removal(15); /* a connection closes that was no member */
     EXPECT_EQ(r.set.count, 3);
     EXPECT_EQ(receive_by_queue(17, true).add, 17);
     EXPECT_EQ(receive_by_queue(18, true).add, POLLSET_NONE);
@@ -244,7 +244,7 @@ static void test_leaving_member_keeps_its_place(void)
         receive_by_queue(5, false);
     EXPECT_EQ(r.removed, 1);
     EXPECT_EQ(pollset_count_hit(&r.set, 0), 0); /* the last frames of the leaving member */
-    finish_removal(0);
+    complete_removal(0);
     EXPECT_EQ(r.set.leaving, 0);
     EXPECT_EQ(receive_by_queue(5, false).add, 5);
 }
@@ -265,7 +265,7 @@ static void test_several_members_leave_at_once(void)
     EXPECT_EQ(r.set.leaving, LIMIT / 4 + 1);
     for (uint32_t id = 0; id < LIMIT; id++)
         if (r.leaving[id])
-            finish_removal(id);
+            complete_removal(id);
     EXPECT_EQ(r.set.leaving, 0);
     for (uint32_t id = 100; id < 120; id++)
         receive_by_queue(id, false);
@@ -304,13 +304,13 @@ static void test_newcomers_are_not_replaced(void)
     for (int i = 0; i < 200000; i++) {
         uint32_t id = 10 + (uint32_t)i % (2 * LIMIT);
         if (r.in[id])
-            pollset_count_hit(&r.set, find_place(id));
+            pollset_count_hit(&r.set, find_member_index(id));
         else
             receive_by_queue(id, false);
         if (i % 500 == 499)
             for (uint32_t old = 0; old < LIMIT; old++)
                 if (r.leaving[old])
-                    finish_removal(old);
+                    complete_removal(old);
     }
     EXPECT_EQ(r.removed, LIMIT);
     EXPECT_EQ(count_members(0, LIMIT - 1), 0);
@@ -358,16 +358,16 @@ static void test_circular_order(void)
     for (uint32_t i = 0; i < 13; i++)
         EXPECT_EQ(poll_all_members(0x1c), i % 5);
     EXPECT_EQ(r.set.next, 3);
-    finish_removal(1); /* the next member to poll stays the same */
+    complete_removal(1); /* the next member to poll stays the same */
     EXPECT_EQ(poll_all_members(0), 3);
     EXPECT_EQ(r.set.next, 3);
-    finish_removal(4); /* removes the next member to poll, the last of the list */
+    complete_removal(4); /* removes the next member to poll, the last of the list */
     EXPECT_EQ(poll_all_members(0), 0);
-    finish_removal(0);
-    finish_removal(3);
+    complete_removal(0);
+    complete_removal(3);
     EXPECT_EQ(poll_all_members(0), 2);
     EXPECT_EQ(poll_all_members(0), 2);
-    finish_removal(2);
+    complete_removal(2);
     EXPECT_EQ(poll_all_members(0), POLLSET_NONE);
     receive_frames(7, 8, 1);
     EXPECT_EQ(poll_all_members(0), 7);
@@ -381,21 +381,21 @@ static void test_prioritised_order(void)
     for (int i = 0; i < 10; i++)
         EXPECT_EQ(poll_all_members(0x3f), 0); /* members with equal traffic keep their places */
     for (uint32_t id = 0; id < 6; id++)
-        EXPECT_EQ(find_place(id), id);
+        EXPECT_EQ(find_member_index(id), id);
     for (int i = 0; i < 10; i++)
         poll_all_members(UINT64_C(1) << 4 | UINT64_C(1) << 2);
-    EXPECT_EQ(find_place(2) + find_place(4), 0 + 1);
+    EXPECT_EQ(find_member_index(2) + find_member_index(4), 0 + 1);
     for (int i = 0; i < 100; i++)
         poll_all_members(UINT64_C(1) << 5);
-    EXPECT_EQ(find_place(5), 0);
+    EXPECT_EQ(find_member_index(5), 0);
     EXPECT_EQ(poll_all_members(0x3f), 5);
     /* A member that was busy long ago ranks behind one that is busy now. */
     for (int i = 0; i < 3 * (int)r.set.window; i++)
         poll_all_members(1);
-    EXPECT_EQ(find_place(0), 0);
+    EXPECT_EQ(find_member_index(0), 0);
     for (int i = 0; i < 2 * (int)r.set.window; i++)
         poll_all_members(UINT64_C(1) << 3);
-    EXPECT_EQ(find_place(3), 0);
+    EXPECT_EQ(find_member_index(3), 0);
 }
 
 /* ---- random events ---- */
@@ -434,7 +434,7 @@ static void run_random_events(enum pollset_policy policy, enum pollset_order ord
         switch (random_bits % 16) {
         case 0:
             if (r.leaving[id] || random_bits / 4096 % 64 == 0)
-                finish_removal(id);
+                complete_removal(id);
             break;
         case 1:
             pollset_end_round(&r.set);
@@ -445,7 +445,7 @@ static void run_random_events(enum pollset_policy policy, enum pollset_order ord
         default:
             id = random_bits % 3 ? favourite : id;
             if (r.in[id])
-                pollset_count_hit(&r.set, find_place(id));
+                pollset_count_hit(&r.set, find_member_index(id));
             else
                 receive_by_queue(id, false);
         }

@@ -423,7 +423,7 @@ static void *write_frames(void *arg)
             if (idle)
                 sched_yield();
             if (idle > IDLE_MAX || !ring_tx_release_slots(&t->p.tx, freed - granted)) {
-                printf("frame %u: no room, or more than there is\n", number);
+                printf("frame %u: the ring is full, or has more free slots than it has slots\n", number);
                 exit(1);
             }
             granted = freed;
@@ -456,7 +456,7 @@ static void test_two_threads(void)
         const char *frame = ring_rx_peek(&t.p.rx, &size, &broken);
         if (!frame) {
             if (broken || idle > IDLE_MAX) {
-                printf("frame %u %s\n", number, broken ? "is broken" : "never arrives");
+                printf("frame %u %s\n", number, broken ? "has wrong bytes" : "did not arrive");
                 exit(1);
             }
             sched_yield();

@@ -252,7 +252,7 @@ static void ib_world_end(uint32_t weight[COUNT_OF(events)], int failures)
         weight[done[i]] = 0;
     for (uint32_t turns = 40 + ib_world_random_choice(100); turns > 0; turns--) {
         ib_world_run(weight, 2, failures);
-        try_to_end(choose_process());
+        try_to_finalize(choose_process());
     }
     check_all_end();
 }
@@ -295,6 +295,6 @@ int main(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, 0);
     for (uint64_t number = first; number < first + count && bad < 10; number++)
         bad += !run_world(number);
-    printf("%llu worlds, %llu of them failed\n", (unsigned long long)count, (unsigned long long)bad);
+    printf("%llu worlds, %llu failed\n", (unsigned long long)count, (unsigned long long)bad);
     return test_result();
 }

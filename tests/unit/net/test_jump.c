@@ -15,12 +15,12 @@
 
 static uint8_t code[JUMP_LOOK];
 
-static void set_code(const char *bytes, size_t length)
+static void replace_code(const char *bytes, size_t length)
 {
     memset(code, 0x90, sizeof(code));
     memcpy(code, bytes, length);
 }
-#define CODE(text) set_code(text, sizeof(text) - 1)
+#define CODE(text) replace_code(text, sizeof(text) - 1)
 
 static void expect_bytes(const struct jump *j, size_t skip, const char *bytes, size_t length)
 {
@@ -104,7 +104,7 @@ static void test_x86_64_follow(void)
     EXPECT_EQ(c->follow(code, 0x400000), 0);
 }
 
-static void test_processors(void)
+static void test_unknown_processor(void)
 {
     EXPECT(jump_find("generic") == NULL);
 }
@@ -167,7 +167,7 @@ int main(void)
     TEST_RUN(test_aarch64_follow);
     TEST_RUN(test_x86_64);
     TEST_RUN(test_x86_64_follow);
-    TEST_RUN(test_processors);
+    TEST_RUN(test_unknown_processor);
     TEST_RUN(test_removed_ranges);
     return test_result();
 }

@@ -254,7 +254,7 @@ static enum mcast_verdict receive_packet(struct mcast_stream *s, const struct mc
     return mcast_stream_classify_packet(s, r, skew, &a);
 }
 
-static void test_order_and_duplicates(void)
+static void test_packets_out_of_order_and_twice(void)
 {
     struct mcast_stream s;
     mcast_stream_open(&s, &rules);
@@ -342,7 +342,7 @@ int main(void)
     TEST_RUN(test_holes_are_repaired_once);
     TEST_RUN(test_invalid_acks_are_ignored);
     TEST_RUN(test_leaf_ahead_of_coroot);
-    TEST_RUN(test_order_and_duplicates);
+    TEST_RUN(test_packets_out_of_order_and_twice);
     TEST_RUN(test_sequence_numbers_wrap);
     TEST_RUN(test_aggregated_and_skewed_acks);
     TEST_RUN(test_full_member_reports_changes);

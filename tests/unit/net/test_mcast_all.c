@@ -119,7 +119,7 @@ static void explore_setting(const struct setting *s)
     explore_open(&e, sizeof(first));
     explore_run(&e, &first, expand_state);
     if (wrong) {
-        printf("%s: %s, after\n", s->name, wrong);
+        printf("%s: %s, after these events:\n", s->name, wrong);
         explore_print_trail(&e, e.at);
     }
     EXPECT(!wrong);

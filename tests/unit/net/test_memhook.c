@@ -71,7 +71,7 @@ static char *map_pages(size_t pages)
     return p;
 }
 
-static void test_calls_are_seen(void)
+static void test_calls_are_reported(void)
 {
     EXPECT(open_hooks());
     char *p = watch_address(map_pages(8));
@@ -157,7 +157,7 @@ static void test_program_break_is_preserved(void)
     close_hooks();
 }
 
-static void test_allocator_is_seen(void)
+static void test_allocator_is_reported(void)
 {
     EXPECT(open_hooks());
     char *volatile p = watch_address(malloc(80 << 20));
@@ -199,7 +199,7 @@ static void *release_thread_memory(void *arg)
         int before = atomic_load(&mine->notified);
         munmap(p, 4 * page);
         if (atomic_load(&mine->notified) == before)
-            return "munmap was missed";
+            return "no report of a munmap";
         for (int i = 0; i < 32; i++)
             memset(small[i] = malloc(30000), 1, 30000);
         for (int i = 0; i < 32; i++)
@@ -208,7 +208,7 @@ static void *release_thread_memory(void *arg)
     return NULL;
 }
 
-static void test_threads_are_seen(void)
+static void test_threads_are_reported(void)
 {
     pthread_t threads[THREADS];
     static struct watch watches[THREADS];
@@ -233,7 +233,7 @@ static void test_threads_are_seen(void)
 
 static _Atomic bool stop;
 
-static void *use_memory(void *arg)
+static void *allocate_and_free_memory(void *arg)
 {
     (void)arg;
     while (!atomic_load(&stop)) {
@@ -242,7 +242,7 @@ static void *use_memory(void *arg)
         free(q);
         madvise(p, page, MADV_DONTNEED);
         if (*p != 0 || syscall(SYS_getpid) != getpid())
-            return "a call went wrong";
+            return "a system call failed";
         munmap(p, 2 * page);
     }
     return NULL;
@@ -258,7 +258,7 @@ static void test_patching_under_load(void)
     for (size_t i = 0; i < COUNT_OF(names); i++)
         memcpy(before[i], dlsym(RTLD_DEFAULT, names[i]), JUMP_LOOK);
     for (int i = 0; i < THREADS; i++)
-        pthread_create(&threads[i], NULL, use_memory, NULL);
+        pthread_create(&threads[i], NULL, allocate_and_free_memory, NULL);
     for (int round = 0; round < 20; round++) {
         EXPECT(open_hooks());
         for (size_t i = 0; i < COUNT_OF(names); i++)
@@ -293,7 +293,7 @@ static void test_hooks_after_fork(void)
     close_hooks();
 }
 
-static void test_closed_hooks_are_silent(void)
+static void test_closed_hooks_report_nothing(void)
 {
     const char *why = "";
     tunable_set(tunables_find("MEM_HOOKS"), "off", SOURCE_PROGRAM);
@@ -305,7 +305,7 @@ static void test_closed_hooks_are_silent(void)
 /* Another tool's replacement of madvise: counts the calls and executes them. */
 static int other_calls;
 
-static int other_madvise(void *p, size_t length, int advice)
+static int counting_madvise(void *p, size_t length, int advice)
 {
     other_calls++;
     return (int)raw_syscall(SYS_madvise, (long)p, (long)length, advice, 0, 0, 0);
@@ -318,7 +318,7 @@ static void install_foreign_patch(uint8_t *saved)
     uint8_t *entry = dlsym(RTLD_DEFAULT, "madvise");
     uint8_t bytes[JUMP_MAX];
     memcpy(saved, entry, JUMP_MAX);
-    code->island(bytes, (uintptr_t)other_madvise);
+    code->island(bytes, (uintptr_t)counting_madvise);
     EXPECT(patch_write(code, entry, bytes, code->island_size));
 }
 
@@ -384,18 +384,18 @@ int main(void)
     if (library_find_tool() || !jump_find(CPU_NAME)) {
         const char *why = "";
         EXPECT(!memhook_open(count_release, &watch, &why));
-        printf("no hooks here, as it should be: %s\n", why);
+        printf("hooks refused, as expected here: %s\n", why);
         EXPECT(*why != '\0');
         return test_result();
     }
     TEST_RUN(test_program_break_is_preserved);
-    TEST_RUN(test_calls_are_seen);
+    TEST_RUN(test_calls_are_reported);
     TEST_RUN(test_errno_is_preserved);
-    TEST_RUN(test_allocator_is_seen);
-    TEST_RUN(test_threads_are_seen);
+    TEST_RUN(test_allocator_is_reported);
+    TEST_RUN(test_threads_are_reported);
     TEST_RUN(test_patching_under_load);
     TEST_RUN(test_hooks_after_fork);
-    TEST_RUN(test_closed_hooks_are_silent);
+    TEST_RUN(test_closed_hooks_report_nothing);
     TEST_RUN(test_hooks_over_foreign_patch);
     TEST_RUN(test_foreign_patch_over_hooks);
     return test_result();

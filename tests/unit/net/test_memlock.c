@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "test.h"
 
-static void test_explanation(void)
+static void test_error_text(void)
 {
     EXPECT_EQ(memlock_set_error(300u << 20, 64u << 10, "mlx5_0"), MPI_ERR_NO_MEM);
     const char *text = err_detail(MPI_ERR_NO_MEM);
@@ -20,7 +20,7 @@ static void test_explanation(void)
         "mlx5_0", "300 MiB", "64 KiB", "ulimit -l unlimited", "LimitMEMLOCK=infinity", "slurmd"};
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         if (!strstr(text, parts[i])) {
-            printf("\"%s\" is not in: %s\n", parts[i], text);
+            printf("expected \"%s\" in: %s\n", parts[i], text);
             test_failures++;
         }
 }
@@ -61,7 +61,7 @@ static void test_limits(void)
     waitpid(child, &status, 0);
     EXPECT(WIFEXITED(status));
     if (WEXITSTATUS(status) == 77)
-        printf("     limits cannot be changed here\n");
+        printf("     skipped: this process cannot change its limits\n");
     else
         EXPECT_EQ(WEXITSTATUS(status), 0);
 }
@@ -75,7 +75,7 @@ static void test_unlimited(void)
 
 int main(void)
 {
-    TEST_RUN(test_explanation);
+    TEST_RUN(test_error_text);
     TEST_RUN(test_limits);
     TEST_RUN(test_unlimited);
     return test_result();

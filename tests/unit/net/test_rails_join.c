@@ -151,9 +151,9 @@ static void test_every_order_ends_joined(void)
     send_report(&first, 0); /* either one end begins or both at once */
     fits_in_flight = true;
     explore_open(&space, sizeof(first));
-    explore_add(&space, &first, "one begins");
+    explore_add(&space, &first, "one end begins");
     send_report(&first, 1);
-    explore_add(&space, &first, "both begin");
+    explore_add(&space, &first, "both ends begin");
     for (space.at = 0; space.at < space.count; space.at++) {
         struct world w = *(const struct world *)explore_state(&space, space.at);
         add_successors(&space, &w);

@@ -118,7 +118,7 @@ static uint64_t simulate_message(struct adapt *a, struct serial_rails *serial_ra
     return longest - started;
 }
 
-static double sum_of_weights(const struct adapt *a)
+static double sum_weights(const struct adapt *a)
 {
     double sum = 0;
     for (unsigned r = 0; r < a->rails; r++)
@@ -148,7 +148,7 @@ static void test_weights_adapt_and_recover(void)
     for (int i = 0; i < 12; i++)
         time = simulate_message(&a, &serial_rails, speed, 1 << 20, 0, 0);
     EXPECT((double)time < 1.05 * best);
-    EXPECT(fabs(sum_of_weights(&a) - 1) < 1e-9);
+    EXPECT(fabs(sum_weights(&a) - 1) < 1e-9);
 }
 
 /* A rail so slow that its share is below the smallest stripe: only a probe can detect that it becomes fast

@@ -46,7 +46,7 @@ static void close_cache(void)
     EXPECT_EQ(pins.bytes, 0);
 }
 
-static struct regcache_entry *acquire(size_t first, size_t n)
+static struct regcache_entry *acquire_pages(size_t first, size_t n)
 {
     struct regcache_entry *e = NULL;
     EXPECT_EQ(regcache_get(cache, page_address(first), n * page, false, &e), 0);
@@ -56,7 +56,7 @@ static struct regcache_entry *acquire(size_t first, size_t n)
 
 static void acquire_and_release(size_t first, size_t n)
 {
-    regcache_put(cache, acquire(first, n));
+    regcache_put(cache, acquire_pages(first, n));
 }
 
 static void expect_stats(uint64_t test_hits, uint64_t misses, uint64_t evictions, uint64_t invalidations)
@@ -79,7 +79,7 @@ static void test_hits(void)
     acquire_and_release(12, 1); /* a hit: page 12 is inside the entry of pages 10 to 13 */
     /* A hit: the range begins within page 11 and ends in page 12. */
     EXPECT_EQ(regcache_get(cache, (char *)page_address(11) + 100, page + 7, false, &e), 0);
-    struct regcache_entry *again = acquire(10, 4);
+    struct regcache_entry *again = acquire_pages(10, 4);
     EXPECT(again == e); /* one entry, two users */
     regcache_put(cache, e);
     regcache_put(cache, again);
@@ -95,7 +95,7 @@ static bool matches_handle(const void *handle, const void *arg)
     return handle == arg;
 }
 
-static bool is_in_use(size_t first, size_t n, const void *handle)
+static bool memory_is_in_use(size_t first, size_t n, const void *handle)
 {
     return regcache_in_use(cache, (uintptr_t)page_address(first), n * page, matches_handle, handle);
 }
@@ -104,19 +104,20 @@ static bool is_in_use(size_t first, size_t n, const void *handle)
 static void test_in_use(void)
 {
     open_cache(100);
-    struct regcache_entry *few = acquire(10, 4);
+    struct regcache_entry *few = acquire_pages(10, 4);
     const void *handle = few->handle;
-    EXPECT(is_in_use(10, 4, handle) && is_in_use(12, 1, handle));
-    EXPECT(!is_in_use(12, 3, handle) && !is_in_use(9, 1, handle) && !is_in_use(10, 4, &page));
-    struct regcache_entry *many = acquire(8, 8);
-    EXPECT(is_in_use(10, 4, handle) && is_in_use(10, 4, many->handle));
+    EXPECT(memory_is_in_use(10, 4, handle) && memory_is_in_use(12, 1, handle));
+    EXPECT(!memory_is_in_use(12, 3, handle) && !memory_is_in_use(9, 1, handle) &&
+           !memory_is_in_use(10, 4, &page));
+    struct regcache_entry *many = acquire_pages(8, 8);
+    EXPECT(memory_is_in_use(10, 4, handle) && memory_is_in_use(10, 4, many->handle));
     regcache_put(cache, few);
-    EXPECT(!is_in_use(10, 4, handle));
+    EXPECT(!memory_is_in_use(10, 4, handle));
     handle = many->handle;
     regcache_put(cache, many);
-    EXPECT(!is_in_use(8, 8, handle));
-    many = acquire(8, 8);
-    EXPECT(many->handle == handle && is_in_use(8, 8, handle));
+    EXPECT(!memory_is_in_use(8, 8, handle));
+    many = acquire_pages(8, 8);
+    EXPECT(many->handle == handle && memory_is_in_use(8, 8, handle));
     regcache_put(cache, many);
     close_cache();
 }
@@ -185,7 +186,8 @@ static void test_least_recently_used(void)
     expect_stats(5, 5, 1, 0);
     acquire_and_release(10, 1); /* this entry was evicted */
     expect_stats(5, 6, 2, 0);
-    struct regcache_entry *held = acquire(20, 1); /* an entry in use does not count and is not evicted */
+    struct regcache_entry *held =
+        acquire_pages(20, 1); /* an entry in use does not count and is not evicted */
     acquire_and_release(60, 3);
     acquire_and_release(20, 1);
     regcache_put(cache, held);
@@ -217,7 +219,7 @@ static void test_overlaps(void)
     acquire_and_release(9, 9); /* covers both entries */
     EXPECT_EQ(pins.bytes, 9 * page);
 
-    struct regcache_entry *held = acquire(100, 4), *next = acquire(102, 4);
+    struct regcache_entry *held = acquire_pages(100, 4), *next = acquire_pages(102, 4);
     EXPECT(next != held && next->length == 6 * page);
     EXPECT_EQ(pins.bytes, 19 * page); /* both entries, while the first is in use */
     regcache_put(cache, held);
@@ -228,7 +230,7 @@ static void test_overlaps(void)
     acquire_and_release(200, 4);
     page_contents[200] = 0; /* the union can no longer be pinned, the requested range can */
     acquire_and_release(202, 4);
-    struct regcache_entry *e = acquire(202, 4);
+    struct regcache_entry *e = acquire_pages(202, 4);
     EXPECT_EQ(e->length, 4 * page);
     regcache_put(cache, e);
     EXPECT_STR(err_detail(MPI_ERR_BUFFER), "");
@@ -249,7 +251,7 @@ static void test_memory_released_while_pinned(void)
     open_cache(100);
     acquire_and_release(10, 4);
     pins.content = release_while_pinning;
-    struct regcache_entry *e = acquire(12, 4);
+    struct regcache_entry *e = acquire_pages(12, 4);
     EXPECT_EQ(e->length, 6 * page);
     acquire_and_release(10, 1);
     expect_stats(0, 3, 0, 1);
@@ -271,7 +273,7 @@ static void test_released_memory(void)
     expect_stats(1, 3, 0, 1);
 
     struct regcache_entry *held =
-        acquire(20, 4); /* a page of the entry is released while the entry is in use */
+        acquire_pages(20, 4); /* a page of the entry is released while the entry is in use */
     regcache_invalidate(cache, (uintptr_t)page_address(20), page);
     page_contents[20] = 2;
     acquire_and_release(20, 1);
@@ -297,7 +299,7 @@ static void test_many_releases(void)
     open_cache(PIN_PAGES);
     for (size_t i = 0; i < PIN_PAGES; i += 2)
         acquire_and_release(i, 1);
-    struct regcache_entry *held = acquire(4, 1);
+    struct regcache_entry *held = acquire_pages(4, 1);
     for (size_t i = 8; i < PIN_PAGES; i++) {
         regcache_invalidate(cache, (uintptr_t)page_address(i), page);
         page_contents[i] = 2;
@@ -336,7 +338,7 @@ static void test_out_of_resources(void)
     pins.limit = 10 * page;
     acquire_and_release(0, 4);
     acquire_and_release(10, 4);
-    struct regcache_entry *held = acquire(20, 2);
+    struct regcache_entry *held = acquire_pages(20, 2);
     acquire_and_release(30, 5); /* the two unused entries are evicted, one after the other */
     EXPECT_EQ(pins.bytes, 7 * page);
     expect_stats(0, 4, 2, 0);
@@ -356,7 +358,7 @@ static void test_forked_child(void)
 {
     open_cache(100);
     acquire_and_release(0, 4);
-    struct regcache_entry *held = acquire(10, 4), *loose = acquire(20, 4);
+    struct regcache_entry *held = acquire_pages(10, 4), *loose = acquire_pages(20, 4);
     regcache_invalidate(cache, (uintptr_t)page_address(20), page);
     acquire_and_release(0, 1);
     fflush(stdout);
@@ -402,7 +404,7 @@ static void test_unloaded_library(void)
     /* This library belongs to libc, so it exists, and this program does not use it otherwise. */
     void *library = dlopen("libanl.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library || !dl_iterate_phdr(find_library, &where)) {
-        printf("     no library to unload here\n");
+        printf("     skipped: libanl.so.1 cannot be loaded\n");
         return;
     }
     open_cache(100);

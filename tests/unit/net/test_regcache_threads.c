@@ -218,7 +218,7 @@ int main(void)
     TEST_RUN(test_simulated_memory);
     const char *tool = library_find_tool();
     if (tool)
-        printf("no hooks beside %s: with pretended memory only\n", tool);
+        printf("memory hooks do not work with %s: simulated memory only\n", tool);
     else
         TEST_RUN(test_real_memory);
     return test_result();

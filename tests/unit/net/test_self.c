@@ -10,8 +10,8 @@ static struct peer *self_peer;
 static uint64_t next_word;
 static int replies;
 
-static void on_frame(void *ctx, struct peer *from, const struct frame_header *h, const void *payload,
-                     size_t len)
+static void check_frame_and_reply(void *ctx, struct peer *from, const struct frame_header *h,
+                                  const void *payload, size_t len)
 {
     (void)ctx;
     EXPECT(from == self_peer);
@@ -31,7 +31,7 @@ static void open_self_transport(void)
 {
     node_init(&node, 0, 1, -1);
     EXPECT_EQ(net_open(&node.boot, &node.net), 0);
-    node.net->deliver = on_frame;
+    node.net->deliver = check_frame_and_reply;
     EXPECT_EQ(net_peer(node.net, 0, &self_peer), 0);
     EXPECT(self_peer->self && self_peer->local);
 }
@@ -108,7 +108,7 @@ static void test_queue_keeps_order(void)
 
 static int done_status = -1;
 
-static void on_done(struct net_op *op, int status)
+static void record_done_status(struct net_op *op, int status)
 {
     (void)op;
     done_status = status;
@@ -119,7 +119,7 @@ static void test_put_and_get(void)
     char a[64] = "from here", b[64] = "";
     struct net_mem mem;
     struct net_key key;
-    struct net_op op = {.done = on_done};
+    struct net_op op = {.done = record_done_status};
     EXPECT_EQ(self_peer->ops->mem_register(self_peer->transport, b, sizeof(b), &mem, &key), 0);
     EXPECT_EQ(self_peer->ops->put(self_peer, a, &mem, (uintptr_t)b, &key, sizeof(b), &op), 0);
     EXPECT_EQ(done_status, 0);

@@ -62,6 +62,6 @@ int main(void)
 {
     TEST_RUN(test_dead_rank_is_named);
     if (access_denied)
-        printf("processes may not read each other's memory here\n");
+        printf("skipped: processes cannot read each other's memory here\n");
     return access_denied ? 77 : test_result();
 }

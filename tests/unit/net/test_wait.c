@@ -16,8 +16,8 @@ enum { ROUNDS = 3000 };
 static _Atomic int arrived;
 static uint64_t expected_word;
 
-static void count_frame(void *ctx, struct peer *from, const struct frame_header *h, const void *payload,
-                        size_t len)
+static void record_frame(void *ctx, struct peer *from, const struct frame_header *h, const void *payload,
+                         size_t len)
 {
     (void)ctx, (void)from, (void)payload, (void)len;
     EXPECT_EQ(h->word, expected_word);
@@ -36,7 +36,7 @@ static void pass_frame_token(struct node *n)
 {
     uint32_t me = n->boot.rank, size = n->boot.size;
     struct peer *next = NULL;
-    n->net->deliver = count_frame;
+    n->net->deliver = record_frame;
     EXPECT_EQ(net_peer(n->net, (me + 1) % size, &next), 0);
     for (uint64_t i = 0; i < ROUNDS / size && test_failures == 0; i++) {
         expected_word = i;

@@ -10,7 +10,7 @@
 #include "test.h"
 
 /* Smallest possible gap between the largest and the smallest of k factors of n, none above cap. */
-static int model_gap(int n, int k, int cap, int largest)
+static int find_smallest_gap(int n, int k, int cap, int largest)
 {
     if (k == 1)
         return n <= cap ? (largest ? largest : n) - n : INT_MAX;
@@ -18,7 +18,7 @@ static int model_gap(int n, int k, int cap, int largest)
     for (int d = 1; d <= cap && d <= n; d++) {
         if (n % d)
             continue;
-        int gap = model_gap(n / d, k - 1, d, largest ? largest : d);
+        int gap = find_smallest_gap(n / d, k - 1, d, largest ? largest : d);
         best = gap < best ? gap : best;
     }
     return best;
@@ -35,7 +35,7 @@ static void test_gap_is_minimal(void)
                 EXPECT(i == 0 || dims[i] <= dims[i - 1]);
             }
             EXPECT_EQ(product, n);
-            EXPECT_EQ(dims[0] - dims[k - 1], model_gap(n, k, n, 0));
+            EXPECT_EQ(dims[0] - dims[k - 1], find_smallest_gap(n, k, n, 0));
         }
     }
 }

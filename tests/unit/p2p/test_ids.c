@@ -46,7 +46,7 @@ static void test_stale_cookies(void)
     ids_close(&ids);
 }
 
-static void test_invented_cookies(void)
+static void test_random_cookies(void)
 {
     struct ids ids = {0};
     int object;
@@ -64,6 +64,6 @@ int main(void)
 {
     TEST_RUN(test_live_cookies);
     TEST_RUN(test_stale_cookies);
-    TEST_RUN(test_invented_cookies);
+    TEST_RUN(test_random_cookies);
     return test_result();
 }

@@ -140,7 +140,7 @@ static void test_batches(void)
         EXPECT(sentence || through);
         ended += sentence;
     }
-    printf("%d of %d batches ended with a sentence\n", ended, BATCHES);
+    printf("%d of %d batches ended with an error message\n", ended, BATCHES);
 }
 
 int main(void)

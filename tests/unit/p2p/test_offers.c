@@ -5,7 +5,7 @@
 
 #include "test.h"
 
-static void test_crossed_offers_are_void(void)
+static void test_crossed_offers_are_discarded(void)
 {
     struct offers o = {0};
     struct offer a = {.env = {.context = 2, .source = 1, .tag = 3}, .cookie = 7}, got;
@@ -53,7 +53,7 @@ static void test_envelopes_are_counted_separately(void)
 
 int main(void)
 {
-    TEST_RUN(test_crossed_offers_are_void);
+    TEST_RUN(test_crossed_offers_are_discarded);
     TEST_RUN(test_offer_is_taken_once);
     TEST_RUN(test_envelopes_are_counted_separately);
     return test_result();

@@ -50,7 +50,7 @@ static struct fake_rank *receiver_of(const struct stream *s)
     return &fake_ranks[RANKS - 1 - (s - streams)];
 }
 
-static struct envelope envelope_for(const struct stream *s)
+static struct envelope make_random_envelope(const struct stream *s)
 {
     return (struct envelope){.context = 2 + 2 * random_below(2),
                              .source = (int32_t)(s - streams),
@@ -63,7 +63,8 @@ static void start_random_send(struct stream *s)
         return;
     int n = s->nsends++;
     struct op *o = &s->sends[n];
-    *o = (struct op){.env = envelope_for(s), .size = sizes[random_below(COUNT_OF(sizes))], .started = true};
+    *o = (struct op){
+        .env = make_random_envelope(s), .size = sizes[random_below(COUNT_OF(sizes))], .started = true};
     for (size_t i = 0; i < o->size; i++)
         o->buf[i] = message_byte(n, i, o->size);
     struct fake_rank *me = sender_of(s);
@@ -86,7 +87,7 @@ static void start_receive(struct stream *s, struct envelope env, size_t room)
 
 static void start_random_receive(struct stream *s)
 {
-    struct envelope env = envelope_for(s);
+    struct envelope env = make_random_envelope(s);
     if (s->nreceives >= OPS)
         return;
     if (random_below(8) == 0)
@@ -162,7 +163,7 @@ static void run_step(void)
         check_all_completions(&streams[i]);
 }
 
-static bool all_complete(const struct op *ops, int n)
+static bool all_are_complete(const struct op *ops, int n)
 {
     for (int i = 0; i < n; i++)
         if (!ops[i].over)
@@ -170,11 +171,11 @@ static bool all_complete(const struct op *ops, int n)
     return true;
 }
 
-static bool is_settled(bool receives)
+static bool all_transfers_are_complete(bool receives)
 {
     for (int i = 0; i < RANKS; i++)
-        if (!all_complete(receives ? streams[i].receives : streams[i].sends,
-                          receives ? streams[i].nreceives : streams[i].nsends))
+        if (!all_are_complete(receives ? streams[i].receives : streams[i].sends,
+                              receives ? streams[i].nreceives : streams[i].nsends))
             return false;
     return fake_is_idle();
 }
@@ -185,13 +186,13 @@ static void complete_everything(void)
     for (int i = 0; i < RANKS; i++)
         for (int k = 0; k < streams[i].nreceives; k++)
             cancel_receive(&streams[i], k);
-    for (int left = DRAIN; left > 0 && !is_settled(true); left--)
+    for (int left = DRAIN; left > 0 && !all_transfers_are_complete(true); left--)
         run_step();
-    EXPECT(is_settled(true));
-    for (int left = DRAIN; left > 0 && !is_settled(false); left--) {
+    EXPECT(all_transfers_are_complete(true));
+    for (int left = DRAIN; left > 0 && !all_transfers_are_complete(false); left--) {
         for (int i = 0; i < RANKS; i++)
-            if (all_complete(streams[i].receives, streams[i].nreceives) &&
-                !all_complete(streams[i].sends, streams[i].nsends))
+            if (all_are_complete(streams[i].receives, streams[i].nreceives) &&
+                !all_are_complete(streams[i].sends, streams[i].nsends))
                 for (uint64_t context = 2; context <= 4; context += 2)
                     if (p2p_iprobe(receiver_of(&streams[i])->p2p,
                                    (struct envelope){context, MPI_ANY_SOURCE, MPI_ANY_TAG},
@@ -200,7 +201,7 @@ static void complete_everything(void)
                                       ROOM_MAX);
         run_step();
     }
-    EXPECT(is_settled(false) && is_settled(true));
+    EXPECT(all_transfers_are_complete(false) && all_transfers_are_complete(true));
 }
 
 /* Checks that receives and messages matched in order, without the cancelled receives. */
@@ -243,7 +244,7 @@ static void run_episode(struct fake_rules rules, uint32_t seed)
     fake_close();
 }
 
-static uint64_t counter_value(const char *name)
+static uint64_t get_counter(const char *name)
 {
     for (size_t i = 0; i < counters_count(); i++)
         if (strcmp(counters_get(i)->name, name) == 0)
@@ -262,7 +263,7 @@ static void run_episodes(struct fake_rules rules, int n)
         for (int e = 0; e < n && test_failures == 0; e++) {
             run_episode(rules, (uint32_t)(p * 1000003 + (size_t)e * 7919 + 1));
             if (test_failures)
-                printf("in episode %d of %s\n", e, protocols[p]);
+                printf("failed in episode %d of protocol %s\n", e, protocols[p]);
         }
     }
 }
@@ -309,12 +310,12 @@ static void test_refused_operations(void)
 
 static void test_starving_transport(void)
 {
-    uint64_t before = counter_value("p2p_starved_rendezvous");
+    uint64_t before = get_counter("p2p_starved_rendezvous");
     run_episodes((struct fake_rules){.caps = {RDMA, .put_ordered = true, .last_byte_last = true,
                                               .starves = true, .frame_max = 2048},
                                      .again = 2},
                  15);
-    EXPECT(counter_value("p2p_starved_rendezvous") > before);
+    EXPECT(get_counter("p2p_starved_rendezvous") > before);
 }
 
 static void test_failing_registration(void)
@@ -354,8 +355,8 @@ static void test_all_protocols_used(void)
         "p2p_offer_notifications", "p2p_rendezvous_held",   "p2p_rendezvous_split", "p2p_rendezvous_pipe",
         "p2p_rendezvous_pipe_cut"};
     for (size_t i = 0; i < COUNT_OF(names); i++) {
-        printf("%s %" PRIu64 "\n", names[i], counter_value(names[i]));
-        EXPECT(counter_value(names[i]) > 50);
+        printf("%s %" PRIu64 "\n", names[i], get_counter(names[i]));
+        EXPECT(get_counter(names[i]) > 50);
     }
 }
 

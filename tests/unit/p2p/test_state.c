@@ -69,7 +69,7 @@ static void test_readme_shows_table(void)
         char expected[512];
         print_row((enum p2p_state)s, expected, sizeof(expected));
         if (!strstr(text, expected))
-            printf("src/p2p/README.md has no line\n%s", expected);
+            printf("src/p2p/README.md does not contain this line:\n%s", expected);
         EXPECT(strstr(text, expected) != NULL);
     }
 }

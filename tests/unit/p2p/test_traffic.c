@@ -14,7 +14,7 @@ enum { ALL = PATH_BIT(PATH_PIECES) | PATH_BIT(PATH_READ) | PATH_BIT(PATH_SPLIT),
 static uint32_t seed;
 static uint64_t now;
 
-static uint64_t add_noise(uint64_t ns)
+static uint64_t apply_noise(uint64_t ns)
 {
     seed = seed * 1664525u + 1013904223u;
     const uint32_t random_bits = seed >> 8;
@@ -40,7 +40,7 @@ static uint64_t ping_pong(struct traffic *t, const struct cost_row *r, int n, in
         struct traffic_ticket ticket;
         const enum path path =
             forced >= 0 ? (enum path)forced : traffic_begin(t, r->bytes, ALL, false, now, &ticket);
-        const uint64_t ns = add_noise(cost_isolated(r, path)) * (i < COLD && n > COLD * 10 ? 2 : 1);
+        const uint64_t ns = apply_noise(cost_isolated(r, path)) * (i < COLD && n > COLD * 10 ? 2 : 1);
         now += ns;
         if (forced < 0)
             traffic_end(t, &ticket, now, 0);
@@ -63,7 +63,7 @@ static uint64_t window_traffic(struct traffic *t, const struct cost_row *r, int 
         for (int k = 0; k < WINDOW; k++) {
             const enum path path =
                 forced >= 0 ? (enum path)forced : traffic_begin(t, r->bytes, ALL, false, now, &ticket[k]);
-            const uint64_t ns = add_noise(cost_in_window(r, path));
+            const uint64_t ns = apply_noise(cost_in_window(r, path));
             const uint64_t first = path == PATH_READ ? ns : path == PATH_SPLIT ? ns / 2 : 20;
             now += first;
             late[k] = path == PATH_READ ? 0 : ns > first ? ns - first : 1;
@@ -118,8 +118,8 @@ static void test_one_size(void)
             const int ping = percent_behind_best(r, ping_pong, 500, 5000),
                       window = percent_behind_best(r, window_traffic, 100 * WINDOW, 500 * WINDOW);
             if (ping > 10 || window > 10)
-                printf("%s, %llu bytes: ping-pong %d %%, windows %d %% behind\n", machines[m].name,
-                       (unsigned long long)r->bytes, ping, window);
+                printf("%s, %llu bytes: ping-pong %d %% and windows %d %% slower than the best path\n",
+                       machines[m].name, (unsigned long long)r->bytes, ping, window);
             EXPECT(ping <= 10);
             EXPECT(window <= 10);
         }
@@ -136,7 +136,8 @@ static void test_first_messages(void)
             sum += percent;
             rows++;
         }
-    printf("first 100 messages: %d %% behind on average, %d %% at most\n", sum / rows, worst);
+    printf("first 100 messages: slower than the best path by %d %% on average, %d %% at most\n", sum / rows,
+           worst);
     EXPECT(worst <= 100);
 }
 
@@ -157,7 +158,7 @@ static uint64_t traffic_exchanges(struct traffic *t, const struct cost_row *r, u
                 : traffic_begin(t, r->bytes, traffic_list_paths(&options, r->bytes), true, now, &ticket);
         EXPECT(path != PATH_SPLIT);
         const uint64_t ns =
-            add_noise(path == PATH_WRITE ? (uint64_t)best * write_percent / 100 : cost_isolated(r, path));
+            apply_noise(path == PATH_WRITE ? (uint64_t)best * write_percent / 100 : cost_isolated(r, path));
         now += ns;
         if (forced < 0)
             traffic_end(t, &ticket, now, 0);
@@ -189,8 +190,8 @@ static void test_sender_writes_in_exchanges(void)
             seed = 77;
             const uint64_t ours = traffic_exchanges(&t, r, percent, 5000, -1);
             if (ours > best * 110 / 100)
-                printf("%s, %llu bytes, write at %u %%: %llu ns instead of %llu\n", machines[m].name,
-                       (unsigned long long)r->bytes, percent, (unsigned long long)ours,
+                printf("%s, %llu bytes, write at %u %%: %llu ns, the best path takes %llu ns\n",
+                       machines[m].name, (unsigned long long)r->bytes, percent, (unsigned long long)ours,
                        (unsigned long long)best);
             EXPECT(ours <= best * 110 / 100);
         }
@@ -252,7 +253,7 @@ static void test_unavailable_paths(void)
     now = 1000;
     for (int i = 0; i < 20000; i++) {
         struct traffic_ticket ticket;
-        add_noise(1);
+        apply_noise(1);
         const uint32_t open = 1 + (seed >> 8) % 15;
         const enum path path = traffic_begin(&t, 1u << (10 + i % 15), open, i % 3 == 0, now, &ticket);
         EXPECT(open & PATH_BIT(path));

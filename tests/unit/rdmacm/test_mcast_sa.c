@@ -80,7 +80,7 @@ int main(void)
     void *library = dlopen("librdmacm.so.1", RTLD_NOW);
     seen = library ? dlsym(library, "stub") : NULL;
     if (!seen) {
-        printf("the stand-in for librdmacm is not found\n");
+        printf("the substitute for librdmacm (stub.c) is not found\n");
         return 1;
     }
     TEST_RUN(test_join_and_leave);

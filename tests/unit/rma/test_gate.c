@@ -91,7 +91,7 @@ static void read_half(struct state *s, struct user *u, bool first)
 
 /* A user that holds the lock reads the lock words again. If the next step has operations, or shows that the
  * lock is not held, the user goes back to ENTERING. */
-static void check_again(struct state *s, struct user *u, struct gate_entry *e)
+static void recheck_held_lock(struct state *s, struct user *u, struct gate_entry *e)
 {
     struct gate_step step;
     uint64_t seen[GATE_WORDS];
@@ -150,7 +150,7 @@ static bool run_user(struct state *s, struct user *u)
         return true;
     case HOLDING:
         if (!u->checked_again) {
-            check_again(s, u, &e);
+            recheck_held_lock(s, u, &e);
             return true;
         }
         gate_leave(&e, &step);
@@ -200,7 +200,7 @@ static bool expand_state(struct explore *e, const void *at)
         if (!run_user(&s, &s.user[i]))
             continue;
         check_exclusion(&s);
-        explore_add(e, &s, "a user continues");
+        explore_add(e, &s, "a user takes a step");
     }
     if (!job.wrong && !over && !moves)
         job.wrong = "all users wait forever";

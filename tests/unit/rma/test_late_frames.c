@@ -7,7 +7,7 @@
 #include "rma/rma.h"
 #include "test.h"
 
-static void address_of_counters_without_window(void)
+static void test_counter_address_without_window(void)
 {
     static struct net net;
     static struct proc proc = {.net = &net};
@@ -21,6 +21,6 @@ static void address_of_counters_without_window(void)
 
 int main(void)
 {
-    TEST_RUN(address_of_counters_without_window);
+    TEST_RUN(test_counter_address_without_window);
     return test_result();
 }

@@ -248,7 +248,7 @@ static void test_late_reports_and_excluded_candidates(void)
     EXPECT_EQ(tune_best(&t), 2);
 }
 
-static void test_priors_only_postpone(void)
+static void test_priors_only_delay_trials(void)
 {
     struct tune t;
     const uint32_t prior[] = {5000, 1000, 1200};
@@ -286,7 +286,7 @@ int main(void)
     TEST_RUN(test_equal_reports_give_equal_choices);
     TEST_RUN(test_rule_stays_without_costs);
     TEST_RUN(test_late_reports_and_excluded_candidates);
-    TEST_RUN(test_priors_only_postpone);
+    TEST_RUN(test_priors_only_delay_trials);
     TEST_RUN(test_description);
     return test_result();
 }
