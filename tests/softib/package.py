@@ -5,29 +5,29 @@ SPDX-License-Identifier: Apache-2.0
 """
 import glob
 
-from lab import *
+from harness import *
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "softib")
 
 
 def test_package():
-    need("cpack", "dpkg-deb", "ibv_devinfo")
-    with scratch() as d:
+    require_programs("cpack", "dpkg-deb", "ibv_devinfo")
+    with scratch_folder() as d:
         build, root = os.path.join(d, "build"), os.path.join(d, "root")
-        once(["cmake", "-S", SOURCE, "-B", build, "-DBUILD_TESTING=OFF", "-DCMAKE_BUILD_TYPE=Release"])
-        once(["cmake", "--build", build, "--parallel", "2"])
-        once(["cpack", "--config", os.path.join(build, "CPackConfig.cmake"), "-B", d])
+        run_program(["cmake", "-S", SOURCE, "-B", build, "-DBUILD_TESTING=OFF", "-DCMAKE_BUILD_TYPE=Release"])
+        run_program(["cmake", "--build", build, "--parallel", "2"])
+        run_program(["cpack", "--config", os.path.join(build, "CPackConfig.cmake"), "-B", d])
         (package,) = glob.glob(os.path.join(d, "softib_*.deb"))
-        once(["dpkg-deb", "-x", package, root])
+        run_program(["dpkg-deb", "-x", package, root])
         tool = os.path.join(root, "usr", "bin", "softib")
-        out = once([tool, "run", "ibv_devinfo"], env=env("link=ethernet"))
+        out = run_program([tool, "run", "ibv_devinfo"], env=make_env("link=ethernet"))
         assert "softib0" in out and "Ethernet" in out, out
         if shutil.which("pkg-config"):
-            paths = env(PKG_CONFIG_PATH=os.path.join(root, "usr", "lib", "pkgconfig"))
-            folder = once(["pkg-config", "--variable=libdir", "softib"], env=paths).strip()
+            paths = make_env(PKG_CONFIG_PATH=os.path.join(root, "usr", "lib", "pkgconfig"))
+            folder = run_program(["pkg-config", "--variable=libdir", "softib"], env=paths).strip()
             assert os.path.exists(os.path.join(folder, "libibverbs.so.1")), folder
             if os.path.exists("/usr/include/rdma/rdma_cma.h"):
                 assert os.path.exists(os.path.join(folder, "librdmacm.so.1")), folder
 
 
-run(collect(globals()))
+run_tests(collect_tests(globals()))

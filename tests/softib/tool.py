@@ -6,57 +6,57 @@ import json
 import os
 import subprocess
 
-from lab import *
+from harness import *
 
 FABRIC = f"name=tool{os.getpid()} nodes=2 ports=2 lmc=1"
 
 
-def softib(*args, fabric=FABRIC, **kw):
-    return subprocess.run([SOFTIB, *args], env=env(fabric, **kw), capture_output=True, text=True, timeout=LIMIT)
+def run_softib(*args, fabric=FABRIC, **kw):
+    return subprocess.run([SOFTIB, *args], env=make_env(fabric, **kw), capture_output=True, text=True, timeout=LIMIT)
 
 
 def test_help():
-    r = softib("--help")
+    r = run_softib("--help")
     assert r.returncode == 0 and "softib run" in r.stdout and "SOFTIB_FABRIC" in r.stdout
-    assert softib().returncode == 2 and softib("dance").returncode == 2 and softib("stat", "--bogus").returncode == 2
+    assert run_softib().returncode == 2 and run_softib("dance").returncode == 2 and run_softib("stat", "--bogus").returncode == 2
 
 
 def test_info():
-    info = json.loads(softib("info", "--json").stdout)
+    info = json.loads(run_softib("info", "--json").stdout)
     assert info["nodes"] == 2 and len(info["ports"]) == 4 and not info["members"], info
     assert [p["lid"] for p in info["ports"]] == [2, 4, 6, 8]
-    assert "node1/hca0/2" in softib("info").stdout
-    assert info["hub"] == {"there": False, "plugged": 0} and "barrier network" not in softib("info").stdout
-    assert "barrier network" in softib("info", fabric="hub=1").stdout
+    assert "node1/hca0/2" in run_softib("info").stdout
+    assert info["hub"] == {"there": False, "plugged": 0} and "barrier network" not in run_softib("info").stdout
+    assert "barrier network" in run_softib("info", fabric="hub=1").stdout
 
 
 def test_mistakes():
-    r = softib("info", fabric="nodes=two")
+    r = run_softib("info", fabric="nodes=two")
     assert r.returncode == 2 and "nodes=two" in r.stderr, r.stderr
-    r = softib("stat")
+    r = run_softib("stat")
     assert r.returncode == 1 and "no process" in r.stderr, r.stderr
-    r = softib("ctl", "port", "down", "node7/hca0/1")
+    r = run_softib("ctl", "port", "down", "node7/hca0/1")
     assert r.returncode == 2 and "node7" in r.stderr, r.stderr
-    r = softib("info", SOFTIB_NODE=9)
+    r = run_softib("info", SOFTIB_NODE=9)
     assert r.returncode == 2 and "SOFTIB_NODE=9" in r.stderr, r.stderr
-    r = softib("run", "/no/such/program")
+    r = run_softib("run", "/no/such/program")
     assert r.returncode == 127 and "/no/such/program" in r.stderr, r.stderr
 
 
 def test_key():
     """A key is new each time, readable only by its owner, and never overwritten."""
-    with scratch() as d:
+    with scratch_folder() as d:
         keys = []
         for name in ("a", "b"):
             path = os.path.join(d, name)
-            assert softib("key", path).returncode == 0
+            assert run_softib("key", path).returncode == 0
             assert os.stat(path).st_mode & 0o777 == 0o600
             with open(path) as f:
                 keys.append(f.read().strip())
         assert keys[0] != keys[1] and all(len(k) == 32 and int(k, 16) for k in keys), keys
-        r = softib("key", os.path.join(d, "a"))
+        r = run_softib("key", os.path.join(d, "a"))
         assert r.returncode == 1 and "exists" in r.stderr, r.stderr
-        assert softib("key").returncode == 2
+        assert run_softib("key").returncode == 2
 
 
 def test_mistyped_words():
@@ -67,27 +67,28 @@ def test_mistyped_words():
 
 def test_counters():
     """A running fabric: its counters count the sent data on both ports."""
-    need("ibv_rc_pingpong")
+    require_programs("ibv_rc_pingpong")
     port = free_port()
     # A third member keeps the fabric alive so that the counters can be read after the exchange.
-    member = start(["ibv_rc_pingpong", "-p", port], env=env(FABRIC, 0))
+    member = start_program(["ibv_rc_pingpong", "-p", port], env=make_env(FABRIC, 0))
     try:
-        wait_until(lambda: listening(port, member.pid), "the member", member)
-        pair(["ibv_rc_pingpong", "-s", 5000, "-n", 100, "-m", 1024], server_env=env(FABRIC, 0), client_env=env(FABRIC, 1))
-        stat = json.loads(softib("stat", "--json").stdout)
+        wait_until(lambda: port_is_listening(port, member.pid), "the member", member)
+        run_server_and_client(["ibv_rc_pingpong", "-s", 5000, "-n", 100, "-m", 1024],
+                              server_env=make_env(FABRIC, 0), client_env=make_env(FABRIC, 1))
+        stat = json.loads(run_softib("stat", "--json").stdout)
         by_name = {p["port"]: p for p in stat["ports"]}
         for end in ("node0/hca0/1", "node1/hca0/1"):
             c = by_name[end]
             assert c["tx_bytes"] == c["rx_bytes"] == 500000, c
             assert c["tx_packets"] == 500 and c["state"] == "active", c
         assert by_name["node0/hca0/2"]["tx_bytes"] == 0
-        assert len(json.loads(softib("info", "--json").stdout)["members"]) == 1
-        assert softib("ctl", "port", "down", "node1").returncode == 0
-        ports = json.loads(softib("stat", "--json").stdout)["ports"]
+        assert len(json.loads(run_softib("info", "--json").stdout)["members"]) == 1
+        assert run_softib("ctl", "port", "down", "node1").returncode == 0
+        ports = json.loads(run_softib("stat", "--json").stdout)["ports"]
         assert [p["state"] for p in ports] == ["active", "active", "down", "down"], ports
     finally:
         member.kill()
         member.communicate()
 
 
-run(collect(globals()))
+run_tests(collect_tests(globals()))

@@ -1,6 +1,6 @@
 #!/bin/sh
 # A quota: a collective write that goes beyond it fails at every rank with MPI_ERR_QUOTA. The file system is a btrfs on a loop
-# device in a mount namespace of its own, whose quota also holds for root; where it cannot be made the test is skipped.
+# device in a mount namespace of its own, whose quota also applies to root. If the file system cannot be created, the test is skipped.
 # Arguments: mpiexec, the program.
 #
 # SPDX-License-Identifier: Apache-2.0
@@ -24,6 +24,6 @@ failures=0
 for cb in enable disable; do
     btrfs subvolume create "$folder/disk/$cb" >/dev/null || exit 1
     btrfs qgroup limit 256K "$folder/disk/$cb" || skip "no quota group here"
-    "$mpiexec" -n 3 "$program" quota "$folder/disk/$cb/file" $cb || { echo "quota, $cb: status $?"; failures=1; }
+    "$mpiexec" -n 3 "$program" quota "$folder/disk/$cb/file" $cb || { echo "quota, $cb: exit status $?, expected 0"; failures=1; }
 done
 exit $failures
