@@ -5,16 +5,9 @@
 #ifndef FP_TEST_LATE_H
 #define FP_TEST_LATE_H
 
-#include <mpi.h>
-#include <time.h>
+#include "clock.h"
 
-/* Returns the time in seconds. */
-static inline double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+#include <mpi.h>
 
 /* Delays this rank by a random time: usually zero, sometimes tens of microseconds. */
 static inline void delay_randomly(unsigned *seed)
@@ -22,7 +15,8 @@ static inline void delay_randomly(unsigned *seed)
     *seed = *seed * 1103515245u + 12345u;
     unsigned number = *seed >> 16;
     if (number % 8 == 0)
-        for (double until = now() + 1e-6 * (number % 60); now() < until;)
+        for (double until = clock_seconds(CLOCK_MONOTONIC) + 1e-6 * (number % 60);
+             clock_seconds(CLOCK_MONOTONIC) < until;)
             ;
 }
 

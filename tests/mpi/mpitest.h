@@ -30,6 +30,15 @@ static int mpitest_rank, mpitest_size;
                     __LINE__, __func__, #actual, mt_a, mt_w);                                             \
     } while (0)
 
+static inline int get_error_class(int code)
+{
+    int errclass = code;
+    MPI_Error_class(code, &errclass);
+    return errclass;
+}
+
+#define EXPECT_CLASS(call, wanted) EXPECT_EQ(get_error_class(call), wanted)
+
 static inline void mpitest_begin(int *argc, char ***argv)
 {
     MPI_Init(argc, argv);

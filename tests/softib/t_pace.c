@@ -5,18 +5,10 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "../verbs/vt.h"
-#include <time.h>
 
 #define CONTROL 100000u
 #define MESSAGE (1u << 20)
 #define COUNT   24
-
-static double now_seconds(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
 
 static void test_rate(struct vt *t, enum ibv_wr_opcode op)
 {
@@ -27,13 +19,13 @@ static void test_rate(struct vt *t, enum ibv_wr_opcode op)
     vt_fill(t->buf + (t->side ? 0 : 4u << 20), MESSAGE, 5);
     vt_sync(t);
     if (t->side == 1) {
-        double start = now_seconds();
+        double start = vt_now_seconds();
         size_t off = op == IBV_WR_RDMA_READ ? 2u << 20 : 0, roff = 4u << 20;
         for (unsigned i = 0; i < COUNT; i++)
             CHECK(!vt_post_request(&q, t, op, i, off, MESSAGE, roff, IBV_SEND_SIGNALED));
         for (unsigned i = 0; i < COUNT; i++)
             CHECK(vt_expect_completion(t->cq, IBV_WC_SUCCESS).wr_id == i);
-        double took = now_seconds() - start, least = (double)COUNT * MESSAGE / 200e6;
+        double took = vt_now_seconds() - start, least = (double)COUNT * MESSAGE / 200e6;
         CHECK(took > least * 0.95, "%.0f MB/s over a link of 200 MB/s", (double)COUNT * MESSAGE / took / 1e6);
         if (op == IBV_WR_RDMA_READ)
             vt_expect_bytes(t->buf + off, MESSAGE, 5, "paced read");
@@ -52,12 +44,12 @@ static void test_latency(struct vt *t)
     vt_qp_create(t, o, &q);
     vt_post_receive(&q, t, 1, 0, 64);
     vt_qp_connect(t, o, &q);
-    double start = now_seconds();
+    double start = vt_now_seconds();
     if (t->side == 1) {
         CHECK(!vt_post_request(&q, t, IBV_WR_SEND, 2, 0, 8, 0, 0));
         vt_expect_completion(t->cq, IBV_WC_SUCCESS);
-        CHECK(now_seconds() - start > 2 * 0.0015,
-              "round trip of %.0f us over a link with a latency of 1.5 ms", (now_seconds() - start) * 1e6);
+        CHECK(vt_now_seconds() - start > 2 * 0.0015,
+              "round trip of %.0f us over a link with a latency of 1.5 ms", (vt_now_seconds() - start) * 1e6);
     } else {
         vt_expect_completion(t->cq, IBV_WC_SUCCESS);
         CHECK(!vt_post_request(&q, t, IBV_WR_SEND, 2, 0, 8, 0, 0));
@@ -77,14 +69,14 @@ static void test_bus(struct vt *t)
     vt_fill(t->buf, MESSAGE, 7);
     /* The start must precede the other side's first request, which may be posted while the scheduler
      * delays this side. */
-    double start = now_seconds();
+    double start = vt_now_seconds();
     vt_sync(t);
     for (unsigned i = 0; i < COUNT; i++)
         CHECK(!vt_post_request(&q, t, IBV_WR_RDMA_WRITE, i, 0, MESSAGE, 4u << 20, IBV_SEND_SIGNALED));
     for (unsigned i = 0; i < COUNT; i++)
         CHECK(vt_expect_completion(t->cq, IBV_WC_SUCCESS).wr_id == i);
     vt_sync(t); /* both sides have completed their writes */
-    double took = now_seconds() - start;
+    double took = vt_now_seconds() - start;
     CHECK(took > least * 0.95, "%.0f MB/s over a bus of 200 MB/s", 2.0 * COUNT * MESSAGE / took / 1e6);
     vt_expect_bytes(t->buf + (4u << 20), MESSAGE, 7, "over the bus");
     vt_qp_close(&q);
@@ -141,13 +133,13 @@ static void test_multicast(struct vt *t)
                                  .wr.ud = {ah, 0xffffff, 0x1111}},
                            *bad;
         CHECK(ah);
-        double start = now_seconds();
+        double start = vt_now_seconds();
         for (unsigned sent = 0, done = 0; done < packets; done++) {
             for (; sent < packets && sent - done < window; sent++)
                 CHECK(!ibv_post_send(q.qp, &wr, &bad));
             vt_expect_completion(t->cq, IBV_WC_SUCCESS);
         }
-        double took = now_seconds() - start, least = (double)packets * bytes / 200e6;
+        double took = vt_now_seconds() - start, least = (double)packets * bytes / 200e6;
         CHECK(took > least * 0.95, "%.0f MB/s of multicast over a link of 200 MB/s",
               (double)packets * bytes / took / 1e6);
         CHECK(!ibv_destroy_ah(ah));

@@ -7,7 +7,6 @@
 #include "../verbs/vt.h"
 #include "fabric/registry.h"
 #include <poll.h>
-#include <time.h>
 
 static void run_tool(const char *args)
 {
@@ -136,13 +135,6 @@ static void post_fetch_and_add(struct vt *t, struct vt_qp *q)
     CHECK(!ibv_post_send(q->qp, &wr, &bad));
 }
 
-static double now_seconds(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
 /* The port goes down while the answer to a request is in flight: the request was executed and fails
  * nevertheless, as on an HCA. If the port returns in time, the answer is requested again, and nothing is
  * executed twice. Returns false if the machine was too slow to take the port down before the answer
@@ -163,7 +155,7 @@ static bool test_answer_in_flight(struct vt *t, bool returns)
     struct fabric f;
     struct registry *reg = open_registry(&f);
     uint64_t before = count_retries(reg);
-    double start = now_seconds();
+    double start = vt_now_seconds();
     vt_sync(t);
     if (t->side == 1) {
         post_fetch_and_add(t, &rc);
@@ -171,7 +163,7 @@ static bool test_answer_in_flight(struct vt *t, bool returns)
         while (counter[0] == 5)
             ;
         atomic_store(&reg->port[0].up, 0);
-        in_time = now_seconds() - start < 2 * LATENCY;
+        in_time = vt_now_seconds() - start < 2 * LATENCY;
         while (in_time && returns && count_retries(reg) == before)
             ;
         if (returns)

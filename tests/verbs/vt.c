@@ -271,7 +271,7 @@ int vt_post_request(struct vt_qp *q, struct vt *t, enum ibv_wr_opcode op, uint64
     return ibv_post_send(q->qp, &wr, &bad);
 }
 
-static double now_seconds(void)
+double vt_now_seconds(void)
 {
     struct timespec ts;
     clock_gettime(CLOCK_MONOTONIC, &ts);
@@ -282,9 +282,9 @@ struct ibv_wc vt_expect_completion(struct ibv_cq *cq, enum ibv_wc_status want)
 {
     struct ibv_wc wc;
     int n;
-    double end = now_seconds() + 60;
+    double end = vt_now_seconds() + 60;
     while (!(n = ibv_poll_cq(cq, 1, &wc)))
-        CHECK(now_seconds() < end, "no completion within a minute");
+        CHECK(vt_now_seconds() < end, "no completion within a minute");
     CHECK(n == 1);
     CHECK(wc.status == want, "completion of %llu is \"%s\", expected \"%s\"", (unsigned long long)wc.wr_id,
           ibv_wc_status_str(wc.status), ibv_wc_status_str(want));
@@ -294,9 +294,9 @@ struct ibv_wc vt_expect_completion(struct ibv_cq *cq, enum ibv_wc_status want)
 bool vt_has_no_completion(struct ibv_cq *cq, unsigned ms)
 {
     struct ibv_wc wc;
-    double end = now_seconds() + ms / 1e3;
+    double end = vt_now_seconds() + ms / 1e3;
     /* At least 100 polls: on a busy machine the time may be over before the first one. */
-    for (unsigned polls = 0; polls < 100 || now_seconds() < end; polls++)
+    for (unsigned polls = 0; polls < 100 || vt_now_seconds() < end; polls++)
         if (ibv_poll_cq(cq, 1, &wc))
             return false;
     return true;

@@ -71,7 +71,8 @@ void vt_fail_and_exit(const char *file, int line, const char *cond, const char *
  * skipped. */
 int vt_run(void (*test)(struct vt *t));
 
-void vt_sync(struct vt *t); /* waits for the other side to call vt_sync */
+double vt_now_seconds(void); /* monotonic clock */
+void vt_sync(struct vt *t);  /* waits for the other side to call vt_sync */
 void vt_exchange(struct vt *t, const void *mine, void *theirs, size_t n);
 
 struct vt_opts vt_defaults(enum ibv_qp_type type);

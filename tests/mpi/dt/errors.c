@@ -6,15 +6,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"
 
-static int error_class_of(int code)
-{
-    int errclass;
-    MPI_Error_class(code, &errclass);
-    return errclass;
-}
-
-#define EXPECT_CLASS(call, wanted) EXPECT_EQ(error_class_of(call), wanted)
-
 static void test_types(void)
 {
     MPI_Datatype t = MPI_DATATYPE_NULL, byte = MPI_BYTE;

@@ -11,13 +11,6 @@
 
 #define ROUNDS 200
 
-static int error_class_of(int rc)
-{
-    int class;
-    MPI_Error_class(rc, &class);
-    return class;
-}
-
 /* Publishes and unpublishes one name, so that its folder is created and removed all the time. */
 static void publish_and_unpublish(void)
 {
@@ -30,7 +23,7 @@ static void publish_and_unpublish(void)
         strcpy(found, "");
         failed += MPI_Lookup_name(service, MPI_INFO_NULL, found) != MPI_SUCCESS || strcmp(found, port) != 0;
         failed += MPI_Unpublish_name(service, MPI_INFO_NULL, port) != MPI_SUCCESS;
-        failed += error_class_of(MPI_Lookup_name(service, MPI_INFO_NULL, found)) != MPI_ERR_NAME;
+        failed += get_error_class(MPI_Lookup_name(service, MPI_INFO_NULL, found)) != MPI_ERR_NAME;
     }
     EXPECT_EQ(failed, 0);
     MPI_Close_port(port);

@@ -27,13 +27,6 @@ ssize_t send(int fd, const void *data, size_t len, int flags)
     return sendto(fd, data, len, flags, NULL, 0);
 }
 
-static int error_class_of(int rc)
-{
-    int class;
-    MPI_Error_class(rc, &class);
-    return class;
-}
-
 static void exchange_messages(MPI_Comm inter)
 {
     int rank, remote, sum = 0;
@@ -72,7 +65,7 @@ static void test_accept_and_connect(void)
     if (mpitest_rank == 0) {
         MPI_Open_port(MPI_INFO_NULL, port);
         EXPECT_EQ(MPI_Publish_name(service, MPI_INFO_NULL, port), MPI_SUCCESS);
-        EXPECT_EQ(error_class_of(MPI_Publish_name(service, MPI_INFO_NULL, port)), MPI_ERR_SERVICE);
+        EXPECT_CLASS(MPI_Publish_name(service, MPI_INFO_NULL, port), MPI_ERR_SERVICE);
     }
     MPI_Barrier(MPI_COMM_WORLD);
     if (mpitest_rank == 3)
@@ -90,15 +83,15 @@ static void test_accept_and_connect(void)
     MPI_Barrier(MPI_COMM_WORLD);
     if (mpitest_rank == 0) {
         EXPECT_EQ(MPI_Unpublish_name(service, MPI_INFO_NULL, port), MPI_SUCCESS);
-        EXPECT_EQ(error_class_of(MPI_Unpublish_name(service, MPI_INFO_NULL, port)), MPI_ERR_SERVICE);
-        EXPECT_EQ(error_class_of(MPI_Lookup_name(service, MPI_INFO_NULL, port)), MPI_ERR_NAME);
+        EXPECT_CLASS(MPI_Unpublish_name(service, MPI_INFO_NULL, port), MPI_ERR_SERVICE);
+        EXPECT_CLASS(MPI_Lookup_name(service, MPI_INFO_NULL, port), MPI_ERR_NAME);
         EXPECT_EQ(MPI_Close_port(port), MPI_SUCCESS);
-        EXPECT_EQ(error_class_of(MPI_Close_port(port)), MPI_ERR_PORT);
+        EXPECT_CLASS(MPI_Close_port(port), MPI_ERR_PORT);
     }
     MPI_Bcast(port, sizeof(port), MPI_CHAR, 0, MPI_COMM_WORLD);
     MPI_Comm_set_errhandler(half, MPI_ERRORS_RETURN);
-    EXPECT_EQ(error_class_of(MPI_Comm_connect(port, MPI_INFO_NULL, 0, half, &inter)), MPI_ERR_PORT);
-    EXPECT_EQ(error_class_of(MPI_Comm_connect("no port", MPI_INFO_NULL, 0, half, &inter)), MPI_ERR_PORT);
+    EXPECT_CLASS(MPI_Comm_connect(port, MPI_INFO_NULL, 0, half, &inter), MPI_ERR_PORT);
+    EXPECT_CLASS(MPI_Comm_connect("no port", MPI_INFO_NULL, 0, half, &inter), MPI_ERR_PORT);
     MPI_Comm_free(&half);
 }
 

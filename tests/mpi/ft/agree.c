@@ -57,12 +57,12 @@ static void test_death_inside_agreement(void)
     if (rank == victim)
         kill_this_rank();
     int rc = MPI_Wait(&r, MPI_STATUS_IGNORE);
-    EXPECT(error_class_of(rc) == MPI_SUCCESS || error_class_of(rc) == MPIX_ERR_PROC_FAILED);
+    EXPECT(get_error_class(rc) == MPI_SUCCESS || get_error_class(rc) == MPIX_ERR_PROC_FAILED);
     EXPECT(flag == 1 || flag == 3);
     EXPECT_DEATH(MPI_Barrier(now));
     EXPECT_CLASS(MPIX_Comm_shrink(now, &next), MPI_SUCCESS);
     expect_same(next, flag);
-    expect_same(next, error_class_of(rc));
+    expect_same(next, get_error_class(rc));
     MPI_Comm_free(&next);
 }
 

@@ -85,7 +85,7 @@ static void check_message(int i, const MPI_Status *status)
 static void handle_completion(int i, int rc, const MPI_Status *status)
 {
     int acknowledged;
-    if (error_class_of(rc) == MPIX_ERR_PROC_FAILED_PENDING) {
+    if (get_error_class(rc) == MPIX_ERR_PROC_FAILED_PENDING) {
         EXPECT(receives[i] != MPI_REQUEST_NULL);
         npending++;
         EXPECT_CLASS(MPIX_Comm_ack_failed(now, size, &acknowledged), MPI_SUCCESS);

@@ -8,18 +8,10 @@
  * env: FISHPLATE_COLL=bcast=multicast:max=4m FISHPLATE_SPIN_US=0 SOFTIB_FABRIC=node2:,latency=100ms
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <time.h>
-
+#include "clock.h"
 #include "counters.h"
 
 enum { GROUPS = 4, ROOT = 1 };
-
-static double clock_seconds(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 int main(int argc, char **argv)
 {

@@ -29,7 +29,7 @@ int main(int argc, char **argv)
     MPI_Type_commit(&every_other);
     EXPECT_EQ(MPI_File_set_view(f, 4, MPI_INT, every_other, "native", MPI_INFO_NULL), 0);
     if (mpitest_size > 1)
-        EXPECT_EQ(error_class_of(MPI_File_set_atomicity(f, mpitest_rank == 0)), MPI_ERR_NOT_SAME);
+        EXPECT_CLASS(MPI_File_set_atomicity(f, mpitest_rank == 0), MPI_ERR_NOT_SAME);
     EXPECT_EQ(MPI_File_set_atomicity(f, 1), 0);
     MPI_File_get_atomicity(f, &flag);
     EXPECT_EQ(flag, 1);

@@ -11,41 +11,38 @@ static void check_modes(const char *name)
     char text[MPI_MAX_ERROR_STRING];
     int n, code;
     code = MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &f);
-    EXPECT_EQ(error_class_of(code), MPI_ERR_NO_SUCH_FILE);
+    EXPECT_CLASS(code, MPI_ERR_NO_SUCH_FILE);
     EXPECT(f == MPI_FILE_NULL);
     MPI_Error_string(code, text, &n);
     EXPECT(strstr(text, name) != NULL);
-    EXPECT_EQ(error_class_of(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE, MPI_INFO_NULL, &f)),
-              MPI_ERR_AMODE);
-    EXPECT_EQ(error_class_of(
-                  MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY | MPI_MODE_CREATE, MPI_INFO_NULL, &f)),
-              MPI_ERR_AMODE);
-    EXPECT_EQ(error_class_of(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR | MPI_MODE_SEQUENTIAL,
-                                           MPI_INFO_NULL, &f)),
-              MPI_ERR_AMODE);
+    EXPECT_CLASS(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE, MPI_INFO_NULL, &f), MPI_ERR_AMODE);
+    EXPECT_CLASS(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY | MPI_MODE_CREATE, MPI_INFO_NULL, &f),
+                 MPI_ERR_AMODE);
+    EXPECT_CLASS(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR | MPI_MODE_SEQUENTIAL, MPI_INFO_NULL, &f),
+                 MPI_ERR_AMODE);
     if (mpitest_size > 1)
         EXPECT_EQ(
-            error_class_of(MPI_File_open(MPI_COMM_WORLD, name, mpitest_rank ? MPI_MODE_RDWR : MPI_MODE_RDONLY,
-                                         MPI_INFO_NULL, &f)),
+            get_error_class(MPI_File_open(MPI_COMM_WORLD, name,
+                                          mpitest_rank ? MPI_MODE_RDWR : MPI_MODE_RDONLY, MPI_INFO_NULL, &f)),
             MPI_ERR_NOT_SAME);
     EXPECT_EQ(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_WRONLY | MPI_MODE_CREATE | MPI_MODE_EXCL,
                             MPI_INFO_NULL, &f),
               0);
-    EXPECT_EQ(error_class_of(MPI_File_read(f, &n, 1, MPI_INT, MPI_STATUS_IGNORE)), MPI_ERR_ACCESS);
+    EXPECT_CLASS(MPI_File_read(f, &n, 1, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_ACCESS);
     EXPECT_EQ(MPI_File_close(&f), 0);
     EXPECT(f == MPI_FILE_NULL);
-    EXPECT_EQ(error_class_of(MPI_File_close(&f)), MPI_ERR_FILE);
-    EXPECT_EQ(error_class_of(MPI_File_open(
-                  MPI_COMM_WORLD, name, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_EXCL, MPI_INFO_NULL, &f)),
-              MPI_ERR_FILE_EXISTS);
+    EXPECT_CLASS(MPI_File_close(&f), MPI_ERR_FILE);
+    EXPECT_CLASS(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_EXCL,
+                               MPI_INFO_NULL, &f),
+                 MPI_ERR_FILE_EXISTS);
     EXPECT_EQ(
         MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &f),
         0);
-    EXPECT_EQ(error_class_of(MPI_File_write(f, &n, 1, MPI_INT, MPI_STATUS_IGNORE)), MPI_ERR_READ_ONLY);
-    EXPECT_EQ(error_class_of(MPI_File_set_size(f, 1)), MPI_ERR_READ_ONLY);
+    EXPECT_CLASS(MPI_File_write(f, &n, 1, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_READ_ONLY);
+    EXPECT_CLASS(MPI_File_set_size(f, 1), MPI_ERR_READ_ONLY);
     EXPECT_EQ(MPI_File_close(&f), 0);
     EXPECT(access(name, F_OK) != 0);
-    EXPECT_EQ(error_class_of(MPI_File_delete(name, MPI_INFO_NULL)), MPI_ERR_NO_SUCH_FILE);
+    EXPECT_CLASS(MPI_File_delete(name, MPI_INFO_NULL), MPI_ERR_NO_SUCH_FILE);
 }
 
 static void check_handle(MPI_File f)
@@ -90,7 +87,7 @@ static void check_offsets(MPI_File f)
     /* The last read crosses the end of the file and returns fewer elements. */
     EXPECT_EQ(MPI_File_read_at(f, (MPI_Offset)sizeof(mine) * mpitest_size - 8, got, 4, MPI_INT, &status), 0);
     EXPECT_EQ(get_count(&status, MPI_INT), 2);
-    EXPECT_EQ(error_class_of(MPI_File_read_at(f, -1, got, 1, MPI_INT, &status)), MPI_ERR_ARG);
+    EXPECT_CLASS(MPI_File_read_at(f, -1, got, 1, MPI_INT, &status), MPI_ERR_ARG);
 }
 
 static void check_pointer(MPI_File f)
@@ -108,8 +105,8 @@ static void check_pointer(MPI_File f)
     EXPECT_EQ(MPI_File_seek(f, 0, MPI_SEEK_CUR), 0);
     EXPECT_EQ(MPI_File_read(f, got, 2, MPI_INT, &status), 0);
     EXPECT_EQ(get_count(&status, MPI_INT), 1);
-    EXPECT_EQ(error_class_of(MPI_File_seek(f, -1, MPI_SEEK_SET)), MPI_ERR_ARG);
-    EXPECT_EQ(error_class_of(MPI_File_seek(f, 0, 12345)), MPI_ERR_ARG);
+    EXPECT_CLASS(MPI_File_seek(f, -1, MPI_SEEK_SET), MPI_ERR_ARG);
+    EXPECT_CLASS(MPI_File_seek(f, 0, 12345), MPI_ERR_ARG);
     EXPECT_EQ(MPI_File_get_byte_offset(f, 3, &at), 0);
     EXPECT_EQ(at, 12);
     EXPECT_EQ(MPI_File_seek(f, 0, MPI_SEEK_SET), 0);
@@ -132,10 +129,10 @@ static void check_size(MPI_File f)
     EXPECT_EQ(size, 9000);
     MPI_Barrier(MPI_COMM_WORLD);
     EXPECT_EQ(MPI_File_set_size(f, 0), 0);
-    EXPECT_EQ(error_class_of(MPI_File_set_size(f, -1)), MPI_ERR_ARG);
+    EXPECT_CLASS(MPI_File_set_size(f, -1), MPI_ERR_ARG);
     if (mpitest_size > 1) {
-        EXPECT_EQ(error_class_of(MPI_File_set_size(f, mpitest_rank)), MPI_ERR_NOT_SAME);
-        EXPECT_EQ(error_class_of(MPI_File_set_size(f, mpitest_rank ? 5 : INT64_MIN)), MPI_ERR_NOT_SAME);
+        EXPECT_CLASS(MPI_File_set_size(f, mpitest_rank), MPI_ERR_NOT_SAME);
+        EXPECT_CLASS(MPI_File_set_size(f, mpitest_rank ? 5 : INT64_MIN), MPI_ERR_NOT_SAME);
     }
 }
 
@@ -158,7 +155,7 @@ static int handled_class;
 static void record_error(MPI_File *f, int *code, ...)
 {
     (void)f;
-    handled_class = error_class_of(*code);
+    handled_class = get_error_class(*code);
 }
 
 /* A new file has the error handler of MPI_FILE_NULL; errors of requests call the file's handler. */
@@ -171,12 +168,12 @@ static void check_handlers(MPI_File f)
     EXPECT(was == MPI_ERRORS_RETURN);
     MPI_File_create_errhandler(record_error, &mine);
     MPI_File_set_errhandler(f, mine);
-    EXPECT_EQ(error_class_of(MPI_File_seek(f, -1, MPI_SEEK_SET)), MPI_ERR_ARG);
+    EXPECT_CLASS(MPI_File_seek(f, -1, MPI_SEEK_SET), MPI_ERR_ARG);
     EXPECT_EQ(handled_class, MPI_ERR_ARG);
     handled_class = 0;
     /* An invalid access of one rank is reported by the wait. */
     EXPECT_EQ(MPI_File_iwrite_at_all(f, -5, &word, 1, MPI_INT, &request), 0);
-    EXPECT_EQ(error_class_of(MPI_Wait(&request, MPI_STATUS_IGNORE)), MPI_ERR_ARG);
+    EXPECT_CLASS(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_ARG);
     EXPECT_EQ(handled_class, MPI_ERR_ARG);
     MPI_Errhandler_free(&mine);
     MPI_File_set_errhandler(f, MPI_ERRORS_RETURN);

@@ -34,13 +34,13 @@ static void check_sequential(const char *name)
                             MPI_INFO_NULL, &f),
               0);
     EXPECT_EQ(MPI_File_write_ordered(f, &word, 1, MPI_INT, MPI_STATUS_IGNORE), 0);
-    EXPECT_EQ(error_class_of(MPI_File_set_size(f, 100)), MPI_ERR_UNSUPPORTED_OPERATION);
-    EXPECT_EQ(error_class_of(MPI_File_preallocate(f, 100)), MPI_ERR_UNSUPPORTED_OPERATION);
-    EXPECT_EQ(error_class_of(MPI_File_seek_shared(f, 0, MPI_SEEK_SET)), MPI_ERR_UNSUPPORTED_OPERATION);
-    EXPECT_EQ(error_class_of(MPI_File_get_position_shared(f, &at)), MPI_ERR_UNSUPPORTED_OPERATION);
-    EXPECT_EQ(error_class_of(MPI_File_seek(f, 0, MPI_SEEK_SET)), MPI_ERR_UNSUPPORTED_OPERATION);
-    EXPECT_EQ(error_class_of(MPI_File_write_at_all(f, 0, &word, 1, MPI_INT, MPI_STATUS_IGNORE)),
-              MPI_ERR_UNSUPPORTED_OPERATION);
+    EXPECT_CLASS(MPI_File_set_size(f, 100), MPI_ERR_UNSUPPORTED_OPERATION);
+    EXPECT_CLASS(MPI_File_preallocate(f, 100), MPI_ERR_UNSUPPORTED_OPERATION);
+    EXPECT_CLASS(MPI_File_seek_shared(f, 0, MPI_SEEK_SET), MPI_ERR_UNSUPPORTED_OPERATION);
+    EXPECT_CLASS(MPI_File_get_position_shared(f, &at), MPI_ERR_UNSUPPORTED_OPERATION);
+    EXPECT_CLASS(MPI_File_seek(f, 0, MPI_SEEK_SET), MPI_ERR_UNSUPPORTED_OPERATION);
+    EXPECT_CLASS(MPI_File_write_at_all(f, 0, &word, 1, MPI_INT, MPI_STATUS_IGNORE),
+                 MPI_ERR_UNSUPPORTED_OPERATION);
     EXPECT_EQ(MPI_File_get_byte_offset(f, 3, &at), 0);
     EXPECT_EQ(at, 3);
     EXPECT_EQ(MPI_File_set_view(f, MPI_DISPLACEMENT_CURRENT, MPI_INT, MPI_INT, "native", MPI_INFO_NULL), 0);
@@ -58,16 +58,16 @@ static void check_split(MPI_File f)
     MPI_Status status;
     const MPI_Offset at = 4 * mpitest_rank;
     EXPECT_EQ(MPI_File_write_at_all_begin(f, at, &out, 1, MPI_INT), 0);
-    EXPECT_EQ(error_class_of(MPI_File_read_at_all_begin(f, at, &in, 1, MPI_INT)), MPI_ERR_OTHER);
-    EXPECT_EQ(error_class_of(MPI_File_read_at_all(f, at, &in, 1, MPI_INT, &status)), MPI_ERR_OTHER);
-    EXPECT_EQ(error_class_of(MPI_File_write_ordered(f, &out, 1, MPI_INT, &status)), MPI_ERR_OTHER);
-    EXPECT_EQ(error_class_of(MPI_File_iwrite_at_all(f, at, &out, 1, MPI_INT, &request)), MPI_ERR_OTHER);
-    EXPECT_EQ(error_class_of(MPI_File_read_all_end(f, &in, &status)), MPI_ERR_OTHER);
+    EXPECT_CLASS(MPI_File_read_at_all_begin(f, at, &in, 1, MPI_INT), MPI_ERR_OTHER);
+    EXPECT_CLASS(MPI_File_read_at_all(f, at, &in, 1, MPI_INT, &status), MPI_ERR_OTHER);
+    EXPECT_CLASS(MPI_File_write_ordered(f, &out, 1, MPI_INT, &status), MPI_ERR_OTHER);
+    EXPECT_CLASS(MPI_File_iwrite_at_all(f, at, &out, 1, MPI_INT, &request), MPI_ERR_OTHER);
+    EXPECT_CLASS(MPI_File_read_all_end(f, &in, &status), MPI_ERR_OTHER);
     /* Independent accesses of the other ranks are permitted. */
     EXPECT_EQ(MPI_File_write_at(f, 1000 + at, &out, 1, MPI_INT, &status), 0);
     EXPECT_EQ(MPI_File_write_at_all_end(f, &out, &status), 0);
     EXPECT_EQ(get_count(&status, MPI_INT), 1);
-    EXPECT_EQ(error_class_of(MPI_File_write_at_all_end(f, &out, &status)), MPI_ERR_OTHER);
+    EXPECT_CLASS(MPI_File_write_at_all_end(f, &out, &status), MPI_ERR_OTHER);
     EXPECT_EQ(MPI_File_read_at_all(f, at, &in, 1, MPI_INT, &status), 0);
     EXPECT_EQ(in, mpitest_rank);
 }
@@ -114,11 +114,11 @@ static void check_view_without_data(MPI_File f)
     MPI_Type_commit(&none);
     EXPECT_EQ(MPI_File_set_view(f, 8, MPI_INT, none, "native", MPI_INFO_NULL), 0);
     MPI_Type_free(&none);
-    EXPECT_EQ(error_class_of(MPI_File_get_byte_offset(f, 0, &at)), MPI_ERR_TYPE);
+    EXPECT_CLASS(MPI_File_get_byte_offset(f, 0, &at), MPI_ERR_TYPE);
     EXPECT_EQ(MPI_File_seek(f, 0, MPI_SEEK_END), 0);
     EXPECT_EQ(MPI_File_read_at_all(f, 0, &word, 0, MPI_INT, &status), 0);
     EXPECT_EQ(get_count(&status, MPI_INT), 0);
-    EXPECT_EQ(error_class_of(MPI_File_read_at(f, 0, &word, 1, MPI_INT, &status)), MPI_ERR_TYPE);
+    EXPECT_CLASS(MPI_File_read_at(f, 0, &word, 1, MPI_INT, &status), MPI_ERR_TYPE);
 }
 
 enum { PIECES = 300 };
@@ -241,11 +241,10 @@ static void check_large_offsets(MPI_File f)
     int word = 0;
     EXPECT_EQ(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL), 0);
     EXPECT_EQ(MPI_File_seek(f, most, MPI_SEEK_SET), 0);
-    EXPECT_EQ(error_class_of(MPI_File_seek(f, 1, MPI_SEEK_CUR)), MPI_ERR_ARG);
-    EXPECT_EQ(error_class_of(MPI_File_get_byte_offset(f, most, &at)), MPI_ERR_ARG);
+    EXPECT_CLASS(MPI_File_seek(f, 1, MPI_SEEK_CUR), MPI_ERR_ARG);
+    EXPECT_CLASS(MPI_File_get_byte_offset(f, most, &at), MPI_ERR_ARG);
     EXPECT_EQ(MPI_File_seek(f, 5, MPI_SEEK_SET), 0);
-    EXPECT_EQ(error_class_of(MPI_File_read_c(f, &word, (MPI_Count)1 << 61, MPI_INT, MPI_STATUS_IGNORE)),
-              MPI_ERR_COUNT);
+    EXPECT_CLASS(MPI_File_read_c(f, &word, (MPI_Count)1 << 61, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_COUNT);
     MPI_File_get_position(f, &at);
     EXPECT_EQ(at, 5);
 }
@@ -262,9 +261,9 @@ static void check_pipe(void)
         fd = open(name, O_RDWR); /* opens both ends, so that no open waits */
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    EXPECT_EQ(error_class_of(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL,
-                                           MPI_INFO_NULL, &f)),
-              MPI_ERR_UNSUPPORTED_OPERATION);
+    EXPECT_CLASS(
+        MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL, MPI_INFO_NULL, &f),
+        MPI_ERR_UNSUPPORTED_OPERATION);
     if (mpitest_rank == 0) {
         close(fd);
         unlink(name);
@@ -281,7 +280,7 @@ static void check_close_after_deletion(const char *name)
     if (mpitest_rank == 0)
         EXPECT_EQ(MPI_File_delete(name, MPI_INFO_NULL), 0);
     MPI_Barrier(MPI_COMM_WORLD);
-    EXPECT_EQ(error_class_of(MPI_File_close(&f)), MPI_ERR_NO_SUCH_FILE);
+    EXPECT_CLASS(MPI_File_close(&f), MPI_ERR_NO_SUCH_FILE);
     EXPECT(f == MPI_FILE_NULL);
 }
 

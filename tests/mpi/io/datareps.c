@@ -127,10 +127,8 @@ static void check_user_representation(MPI_File f)
     unsigned char bytes[24];
     MPI_Status status;
     EXPECT_EQ(MPI_Register_datarep("wide", read_fn, write_fn, extent_fn, &extra), 0);
-    EXPECT_EQ(error_class_of(MPI_Register_datarep("wide", read_fn, write_fn, extent_fn, &extra)),
-              MPI_ERR_DUP_DATAREP);
-    EXPECT_EQ(error_class_of(MPI_Register_datarep("native", read_fn, write_fn, extent_fn, &extra)),
-              MPI_ERR_DUP_DATAREP);
+    EXPECT_CLASS(MPI_Register_datarep("wide", read_fn, write_fn, extent_fn, &extra), MPI_ERR_DUP_DATAREP);
+    EXPECT_CLASS(MPI_Register_datarep("native", read_fn, write_fn, extent_fn, &extra), MPI_ERR_DUP_DATAREP);
     EXPECT_EQ(MPI_Register_datarep("bad", failing_fn, failing_fn, extent_fn, NULL), 0);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_File_set_size(f, 0);
@@ -145,10 +143,10 @@ static void check_user_representation(MPI_File f)
     memcpy(&wide, bytes + 16, 8);
     EXPECT_EQ(wide, 43);
     EXPECT_EQ(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "bad", MPI_INFO_NULL), 0);
-    EXPECT_EQ(error_class_of(MPI_File_write_at(f, 0, out, 3, MPI_INT, &status)), MPI_ERR_CONVERSION);
-    EXPECT_EQ(error_class_of(MPI_File_write_at_all(f, 0, out, 3, MPI_INT, &status)), MPI_ERR_CONVERSION);
-    EXPECT_EQ(error_class_of(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "nobody's", MPI_INFO_NULL)),
-              MPI_ERR_UNSUPPORTED_DATAREP);
+    EXPECT_CLASS(MPI_File_write_at(f, 0, out, 3, MPI_INT, &status), MPI_ERR_CONVERSION);
+    EXPECT_CLASS(MPI_File_write_at_all(f, 0, out, 3, MPI_INT, &status), MPI_ERR_CONVERSION);
+    EXPECT_CLASS(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "nobody's", MPI_INFO_NULL),
+                 MPI_ERR_UNSUPPORTED_DATAREP);
 }
 
 static void check_user_large(MPI_File f)
@@ -159,10 +157,10 @@ static void check_user_large(MPI_File f)
     int64_t wide;
     MPI_Status status;
     EXPECT_EQ(MPI_Register_datarep_c("wide, large", read_c_fn, write_c_fn, extent_fn, &extra), 0);
-    EXPECT_EQ(error_class_of(MPI_Register_datarep_c("wide, large", read_c_fn, write_c_fn, extent_fn, &extra)),
-              MPI_ERR_DUP_DATAREP);
-    EXPECT_EQ(error_class_of(MPI_Register_datarep_c("wide", read_c_fn, write_c_fn, extent_fn, &extra)),
-              MPI_ERR_DUP_DATAREP);
+    EXPECT_CLASS(MPI_Register_datarep_c("wide, large", read_c_fn, write_c_fn, extent_fn, &extra),
+                 MPI_ERR_DUP_DATAREP);
+    EXPECT_CLASS(MPI_Register_datarep_c("wide", read_c_fn, write_c_fn, extent_fn, &extra),
+                 MPI_ERR_DUP_DATAREP);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_File_set_size(f, 0);
     EXPECT_EQ(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "wide, large", MPI_INFO_NULL), 0);
@@ -228,8 +226,8 @@ static void check_user_extent_overflow(MPI_File f)
     MPI_Type_commit(&four);
     MPI_Barrier(MPI_COMM_WORLD);
     EXPECT_EQ(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "huge", MPI_INFO_NULL), 0);
-    EXPECT_EQ(error_class_of(MPI_File_write_at(f, 0, buf, 1, four, MPI_STATUS_IGNORE)), MPI_ERR_CONVERSION);
-    EXPECT_EQ(error_class_of(MPI_File_write_at(f, 0, buf, 2, four, MPI_STATUS_IGNORE)), MPI_ERR_CONVERSION);
+    EXPECT_CLASS(MPI_File_write_at(f, 0, buf, 1, four, MPI_STATUS_IGNORE), MPI_ERR_CONVERSION);
+    EXPECT_CLASS(MPI_File_write_at(f, 0, buf, 2, four, MPI_STATUS_IGNORE), MPI_ERR_CONVERSION);
     MPI_Type_free(&four);
 }
 
@@ -281,10 +279,9 @@ static void check_user_without_conversion(MPI_File f)
     EXPECT_EQ(get_count(&status, MPI_INT), 3);
     EXPECT(memcmp(in, out, sizeof(in)) == 0);
     EXPECT_EQ(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "odd", MPI_INFO_NULL), 0);
-    EXPECT_EQ(error_class_of(MPI_File_write_at(f, 0, out, 3, MPI_INT, &status)), MPI_ERR_CONVERSION);
-    EXPECT_EQ(error_class_of(MPI_File_read_at_all(f, 0, in, 1, MPI_INT, &status)), MPI_ERR_CONVERSION);
-    EXPECT_EQ(error_class_of(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "none", MPI_INFO_NULL)),
-              MPI_ERR_CONVERSION);
+    EXPECT_CLASS(MPI_File_write_at(f, 0, out, 3, MPI_INT, &status), MPI_ERR_CONVERSION);
+    EXPECT_CLASS(MPI_File_read_at_all(f, 0, in, 1, MPI_INT, &status), MPI_ERR_CONVERSION);
+    EXPECT_CLASS(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "none", MPI_INFO_NULL), MPI_ERR_CONVERSION);
 }
 
 static void check_views(MPI_File f)
@@ -296,7 +293,7 @@ static void check_views(MPI_File f)
     EXPECT_EQ(MPI_File_set_view(f, 0, MPI_BYTE, MPI_BYTE, "internal", MPI_INFO_NULL), 0);
     MPI_Type_contiguous(3, MPI_BYTE, &type);
     MPI_Type_commit(&type);
-    EXPECT_EQ(error_class_of(MPI_File_set_view(f, 0, MPI_INT, type, "native", MPI_INFO_NULL)), MPI_ERR_TYPE);
+    EXPECT_CLASS(MPI_File_set_view(f, 0, MPI_INT, type, "native", MPI_INFO_NULL), MPI_ERR_TYPE);
     EXPECT_EQ(MPI_File_set_view(f, 5, MPI_BYTE, type, "native", MPI_INFO_NULL), 0);
     EXPECT_EQ(MPI_File_get_view(f, &disp, &got_e, &got_f, rep), 0);
     EXPECT_EQ(disp, 5);
@@ -309,11 +306,10 @@ static void check_views(MPI_File f)
     MPI_Type_commit(&type);
     const int code = MPI_File_set_view(f, 0, MPI_INT, type, "native", MPI_INFO_NULL);
     char text[MPI_MAX_ERROR_STRING];
-    EXPECT_EQ(error_class_of(code), MPI_ERR_IO);
+    EXPECT_CLASS(code, MPI_ERR_IO);
     MPI_Error_string(code, text, &n[0]);
     EXPECT(strstr(text, iotest_name) != NULL); /* the message names the file */
-    EXPECT_EQ(error_class_of(MPI_File_set_view(f, -7, MPI_INT, MPI_INT, "native", MPI_INFO_NULL)),
-              MPI_ERR_ARG);
+    EXPECT_CLASS(MPI_File_set_view(f, -7, MPI_INT, MPI_INT, "native", MPI_INFO_NULL), MPI_ERR_ARG);
     MPI_Type_free(&type);
 }
 

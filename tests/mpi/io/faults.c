@@ -151,7 +151,7 @@ static void check_collective(const char *cb, int error, int errclass)
             rc = MPI_File_write_at_all(f, 0, words, WORDS, MPI_INT, MPI_STATUS_IGNORE);
         }
         fault.on = 0;
-        EXPECT_EQ(error_class_of(rc), errclass);
+        EXPECT_CLASS(rc, errclass);
         MPI_Error_string(rc, text, &n);
         EXPECT(strstr(text, iotest_name) != NULL);
     }
@@ -175,7 +175,7 @@ static void check_independent(const char *ds, size_t most, int good)
     fault.countdown = good;
     fault.most = most;
     fault.on = 1;
-    EXPECT_EQ(error_class_of(MPI_File_write_at(f, 0, words, WORDS, MPI_INT, &status)), MPI_ERR_IO);
+    EXPECT_CLASS(MPI_File_write_at(f, 0, words, WORDS, MPI_INT, &status), MPI_ERR_IO);
     fault.on = 0;
     fault.most = 0;
     const int count = get_count(&status, MPI_INT);
@@ -195,12 +195,12 @@ static void check_late_errors(void)
     const int last = mpitest_rank == mpitest_size - 1;
     MPI_File f = open_interleaved("automatic");
     fault.sync_error = last ? EIO : 0;
-    EXPECT_EQ(error_class_of(MPI_File_sync(f)), MPI_ERR_IO);
+    EXPECT_CLASS(MPI_File_sync(f), MPI_ERR_IO);
     fault.sync_error = 0;
     EXPECT_EQ(MPI_File_sync(f), 0);
     fault.close_error = last ? EDQUOT : 0;
     fault.on = 1;
-    EXPECT_EQ(error_class_of(MPI_File_close(&f)), MPI_ERR_QUOTA);
+    EXPECT_CLASS(MPI_File_close(&f), MPI_ERR_QUOTA);
     EXPECT(f == MPI_FILE_NULL);
     fault.on = fault.close_error = 0;
 }
@@ -218,11 +218,11 @@ static void check_file_size_limit(void)
     limit.rlim_cur = 6000;
     MPI_Barrier(MPI_COMM_WORLD);
     EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    EXPECT_EQ(error_class_of(MPI_File_write_at(f, 0, words, WORDS, MPI_INT, &status)), MPI_ERR_NO_SPACE);
+    EXPECT_CLASS(MPI_File_write_at(f, 0, words, WORDS, MPI_INT, &status), MPI_ERR_NO_SPACE);
     EXPECT_EQ(get_count(&status, MPI_BYTE), 6000);
-    EXPECT_EQ(error_class_of(MPI_File_write_at_all(f, mpitest_rank * 4000, words, 1000, MPI_INT, &status)),
-              MPI_ERR_NO_SPACE);
-    EXPECT_EQ(error_class_of(MPI_File_set_size(f, 7000)), MPI_ERR_NO_SPACE);
+    EXPECT_CLASS(MPI_File_write_at_all(f, mpitest_rank * 4000, words, 1000, MPI_INT, &status),
+                 MPI_ERR_NO_SPACE);
+    EXPECT_CLASS(MPI_File_set_size(f, 7000), MPI_ERR_NO_SPACE);
     setrlimit(RLIMIT_FSIZE, &was);
     MPI_Barrier(MPI_COMM_WORLD);
     EXPECT_EQ(MPI_File_close(&f), 0);
@@ -239,8 +239,8 @@ static void check_file_deleted_while_open(const char *name)
         unlink(name);
     EXPECT_EQ(MPI_File_write_at_all(f, 0, words, WORDS, MPI_INT, MPI_STATUS_IGNORE), 0);
     EXPECT_EQ(MPI_File_close(&f), 0);
-    EXPECT_EQ(error_class_of(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &f)),
-              MPI_ERR_NO_SUCH_FILE);
+    EXPECT_CLASS(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &f),
+                 MPI_ERR_NO_SUCH_FILE);
 }
 
 int main(int argc, char **argv)

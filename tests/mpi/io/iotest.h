@@ -30,13 +30,6 @@ static inline int iotest_end(void)
     return mpitest_end();
 }
 
-static inline int error_class_of(int code)
-{
-    int errclass = code;
-    MPI_Error_class(code, &errclass);
-    return errclass;
-}
-
 static inline int get_count(MPI_Status *status, MPI_Datatype type)
 {
     int n = -1;

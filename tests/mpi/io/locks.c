@@ -32,7 +32,7 @@ static void expect_clear_error(int rc)
 {
     char text[MPI_MAX_ERROR_STRING];
     int n;
-    EXPECT_EQ(error_class_of(rc), MPI_ERR_IO);
+    EXPECT_CLASS(rc, MPI_ERR_IO);
     MPI_Error_string(rc, text, &n);
     EXPECT(strstr(text, iotest_name) && strstr(text, "lock"));
 }
@@ -44,7 +44,7 @@ static void check_without_locks(int error, int alone)
     lock_error = mpitest_rank == mpitest_size - 1 || error != ENOLCK ? error : 0;
     MPI_File f = iotest_open(MPI_COMM_WORLD, MPI_INFO_NULL);
     const int rc = MPI_File_set_atomicity(f, 1);
-    EXPECT_EQ(error_class_of(rc), MPI_ERR_IO);
+    EXPECT_CLASS(rc, MPI_ERR_IO);
     if (lock_error)
         expect_clear_error(rc);
     EXPECT_EQ(MPI_File_get_atomicity(f, &flag), 0);

@@ -31,20 +31,17 @@ static void test_strided(MPI_File f, const char *name)
     EXPECT_EQ(MPI_File_set_view(f, 0, MPI_BYTE, tile, "native", MPI_INFO_NULL), 0);
     for (int shift = 23; shift <= 40; shift++) {
         const MPI_Offset offset = (MPI_Offset)1 << shift;
-        EXPECT_EQ(error_class_of(MPI_File_write_at(f, offset, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE)),
-                  MPI_ERR_ARG);
-        EXPECT_EQ(error_class_of(MPI_File_read_at(f, offset, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE)),
-                  MPI_ERR_ARG);
-        EXPECT_EQ(error_class_of(MPI_File_iwrite_at(f, offset, &byte, 1, MPI_BYTE, &request)), MPI_ERR_ARG);
-        EXPECT_EQ(error_class_of(MPI_File_get_byte_offset(f, offset, &disp)), MPI_ERR_ARG);
-        EXPECT_EQ(error_class_of(MPI_File_write_at_all(f, offset, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE)),
-                  MPI_ERR_ARG);
+        EXPECT_CLASS(MPI_File_write_at(f, offset, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE), MPI_ERR_ARG);
+        EXPECT_CLASS(MPI_File_read_at(f, offset, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE), MPI_ERR_ARG);
+        EXPECT_CLASS(MPI_File_iwrite_at(f, offset, &byte, 1, MPI_BYTE, &request), MPI_ERR_ARG);
+        EXPECT_CLASS(MPI_File_get_byte_offset(f, offset, &disp), MPI_ERR_ARG);
+        EXPECT_CLASS(MPI_File_write_at_all(f, offset, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE), MPI_ERR_ARG);
     }
     /* 2^24 elements from the start end beyond offset 2^63; the first two do not. */
     EXPECT_EQ(MPI_File_get_byte_offset(f, 1, &disp), 0);
     EXPECT_EQ(disp, STRIDE);
     EXPECT_EQ(MPI_File_seek(f, (MPI_Offset)1 << 24, MPI_SEEK_SET), 0);
-    EXPECT_EQ(error_class_of(MPI_File_write(f, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE)), MPI_ERR_ARG);
+    EXPECT_CLASS(MPI_File_write(f, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE), MPI_ERR_ARG);
     EXPECT_EQ(MPI_File_get_position(f, &at), 0);
     MPI_Type_free(&tile);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -77,9 +74,9 @@ static void test_displaced(MPI_File f, const char *name)
     MPI_Offset disp;
     char bytes[8] = "abcdefg";
     EXPECT_EQ(MPI_File_set_view(f, last, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL), 0);
-    EXPECT_EQ(error_class_of(MPI_File_write_at(f, 0, bytes, 8, MPI_BYTE, MPI_STATUS_IGNORE)), MPI_ERR_ARG);
-    EXPECT_EQ(error_class_of(MPI_File_write_at(f, 8, bytes, 1, MPI_BYTE, MPI_STATUS_IGNORE)), MPI_ERR_ARG);
-    EXPECT_EQ(error_class_of(MPI_File_get_byte_offset(f, 8, &disp)), MPI_ERR_ARG);
+    EXPECT_CLASS(MPI_File_write_at(f, 0, bytes, 8, MPI_BYTE, MPI_STATUS_IGNORE), MPI_ERR_ARG);
+    EXPECT_CLASS(MPI_File_write_at(f, 8, bytes, 1, MPI_BYTE, MPI_STATUS_IGNORE), MPI_ERR_ARG);
+    EXPECT_CLASS(MPI_File_get_byte_offset(f, 8, &disp), MPI_ERR_ARG);
     MPI_Barrier(MPI_COMM_WORLD);
     expect_unchanged(name);
 }
@@ -91,19 +88,18 @@ static void test_pointers(MPI_File f)
     char bytes[8] = "abcdefg";
     EXPECT_EQ(MPI_File_set_view(f, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL), 0);
     EXPECT_EQ(MPI_File_seek(f, far, MPI_SEEK_SET), 0);
-    EXPECT_EQ(error_class_of(MPI_File_seek(f, 8, MPI_SEEK_CUR)), MPI_ERR_ARG);
-    EXPECT_EQ(error_class_of(MPI_File_write(f, bytes, 8, MPI_BYTE, MPI_STATUS_IGNORE)), MPI_ERR_ARG);
+    EXPECT_CLASS(MPI_File_seek(f, 8, MPI_SEEK_CUR), MPI_ERR_ARG);
+    EXPECT_CLASS(MPI_File_write(f, bytes, 8, MPI_BYTE, MPI_STATUS_IGNORE), MPI_ERR_ARG);
     EXPECT_EQ(MPI_File_get_position(f, &at), 0);
     EXPECT_EQ(at, far);
     EXPECT_EQ(MPI_File_seek_shared(f, far, MPI_SEEK_SET), 0);
-    EXPECT_EQ(error_class_of(MPI_File_write_shared(f, bytes, 8, MPI_BYTE, MPI_STATUS_IGNORE)), MPI_ERR_ARG);
+    EXPECT_CLASS(MPI_File_write_shared(f, bytes, 8, MPI_BYTE, MPI_STATUS_IGNORE), MPI_ERR_ARG);
     MPI_Barrier(MPI_COMM_WORLD);
     EXPECT_EQ(MPI_File_get_position_shared(f, &at), 0);
     EXPECT_EQ(at, far);
     MPI_Barrier(MPI_COMM_WORLD);
     if (mpitest_size > 1)
-        EXPECT_EQ(error_class_of(MPI_File_write_ordered(f, bytes, 8, MPI_BYTE, MPI_STATUS_IGNORE)),
-                  MPI_ERR_ARG);
+        EXPECT_CLASS(MPI_File_write_ordered(f, bytes, 8, MPI_BYTE, MPI_STATUS_IGNORE), MPI_ERR_ARG);
 }
 
 int main(int argc, char **argv)

@@ -96,7 +96,7 @@ static void expect_error_text(int rc)
 {
     char text[MPI_MAX_ERROR_STRING] = "";
     int n;
-    EXPECT_EQ(error_class_of(rc), MPI_ERR_IO);
+    EXPECT_CLASS(rc, MPI_ERR_IO);
     MPI_Error_string(rc, text, &n);
     EXPECT(strstr(text, iotest_name) && strstr(text, "nolock") && strstr(text, "local_lock"));
 }

@@ -142,12 +142,12 @@ static void check_split(MPI_File f)
         out[i] = data_word(77, mpitest_rank, i);
     MPI_File_seek(f, 0, MPI_SEEK_SET);
     EXPECT_EQ(MPI_File_write_all_begin(f, out, WORDS, MPI_INT), 0);
-    EXPECT(error_class_of(MPI_File_write_all_begin(f, out, WORDS, MPI_INT)) != MPI_SUCCESS);
+    EXPECT(get_error_class(MPI_File_write_all_begin(f, out, WORDS, MPI_INT)) != MPI_SUCCESS);
     MPI_File clone = f;
-    EXPECT_EQ(error_class_of(MPI_File_close(&clone)), MPI_ERR_FILE);
+    EXPECT_CLASS(MPI_File_close(&clone), MPI_ERR_FILE);
     EXPECT_EQ(MPI_File_write_all_end(f, out, &status), 0);
     EXPECT_EQ(get_count(&status, MPI_INT), WORDS);
-    EXPECT(error_class_of(MPI_File_write_all_end(f, out, &status)) != MPI_SUCCESS);
+    EXPECT(get_error_class(MPI_File_write_all_end(f, out, &status)) != MPI_SUCCESS);
     MPI_File_seek(f, 0, MPI_SEEK_SET);
     EXPECT_EQ(MPI_File_read_all_begin(f, in, WORDS, MPI_INT), 0);
     EXPECT_EQ(MPI_File_read_all_end(f, in, &status), 0);

@@ -170,8 +170,8 @@ static void check_create(void)
     EXPECT_EQ(MPI_File_close(&f), 0);
     /* With MPI_MODE_EXCL an existing file is an error. */
     EXPECT_EQ(
-        error_class_of(MPI_File_open(MPI_COMM_WORLD, iotest_name,
-                                     MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_EXCL, MPI_INFO_NULL, &f)),
+        get_error_class(MPI_File_open(MPI_COMM_WORLD, iotest_name,
+                                      MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_EXCL, MPI_INFO_NULL, &f)),
         MPI_ERR_FILE_EXISTS);
 }
 

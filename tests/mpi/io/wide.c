@@ -139,10 +139,8 @@ static void check_counts(MPI_File f, char *memory)
     EXPECT_EQ(position, 7 + MANY_BYTES);
     EXPECT_EQ(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL), 0);
     begin_simulation(memory, 0); /* 2^62 words correspond to byte 2^64, which must not wrap to byte 0 */
-    EXPECT_EQ(error_class_of(MPI_File_write_at(f, (MPI_Offset)1 << 62, memory, 1, MPI_INT, &status)),
-              MPI_ERR_ARG);
-    EXPECT_EQ(error_class_of(MPI_File_write_at_all(f, (MPI_Offset)1 << 62, memory, 1, MPI_INT, &status)),
-              MPI_ERR_ARG);
+    EXPECT_CLASS(MPI_File_write_at(f, (MPI_Offset)1 << 62, memory, 1, MPI_INT, &status), MPI_ERR_ARG);
+    EXPECT_CLASS(MPI_File_write_at_all(f, (MPI_Offset)1 << 62, memory, 1, MPI_INT, &status), MPI_ERR_ARG);
     pretend.on = false;
     EXPECT_EQ(pretend.moved, 0);
     EXPECT_EQ(MPI_File_set_view(f, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL), 0);

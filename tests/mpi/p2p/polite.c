@@ -4,17 +4,8 @@
  * ranks: 8
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <sys/resource.h>
-#include <time.h>
-
+#include "clock.h"
 #include "mpitest.h"
-
-static double clock_seconds(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* Computes until this process has used half a second of processor time, on a machine with any load. */
 static void compute_for_cpu_time(void)

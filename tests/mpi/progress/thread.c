@@ -11,9 +11,9 @@
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdatomic.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "shared_page.h"
 
 enum { LEN = 3 << 20, ROUNDS = 5 };
@@ -79,13 +79,6 @@ static void test_collective(int *out, int *in, int round)
     for (int i = 0; i < N; i++)
         wrong += in[i] != mpitest_size * (i + round) + mpitest_size * (mpitest_size - 1) / 2;
     EXPECT_EQ(wrong, 0);
-}
-
-static double clock_seconds(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 /* Checks that the thread sleeps when only a receive is posted. */

@@ -62,8 +62,8 @@ int main(int argc, char **argv)
         words[i] = data_word(mpitest_rank, i);
     if (strcmp(what, "full") == 0 || strcmp(what, "quota") == 0) { /* 360000 bytes do not fit */
         const int wanted = what[0] == 'f' ? MPI_ERR_NO_SPACE : MPI_ERR_QUOTA;
-        EXPECT_EQ(error_class_of(MPI_File_write_all(f, words, WORDS, MPI_INT, MPI_STATUS_IGNORE)), wanted);
-        EXPECT_EQ(error_class_of(MPI_File_preallocate(f, 1 << 20)), wanted);
+        EXPECT_CLASS(MPI_File_write_all(f, words, WORDS, MPI_INT, MPI_STATUS_IGNORE), wanted);
+        EXPECT_CLASS(MPI_File_preallocate(f, 1 << 20), wanted);
     } else if (strcmp(what, "kill") == 0) {
         if (mpitest_rank == 0) {
             calls_left = call;
