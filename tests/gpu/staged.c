@@ -177,19 +177,19 @@ static void test_in_order(void)
 
 static void test_out_of_order(void)
 {
-    run_episodes((struct fake_rules){.again = 0}, 6);
+    run_episodes((struct fake_rules){.refuses_one_in = 0}, 6);
 }
 
 static void test_refused_operations(void)
 {
-    run_episodes((struct fake_rules){.again = 3}, 6);
+    run_episodes((struct fake_rules){.refuses_one_in = 3}, 6);
 }
 
 /* Messages whose staging buffer cannot be registered at one end go in frames. */
 static void test_failing_registration(void)
 {
     const uint64_t before = get_counter("p2p_rendezvous_r3");
-    run_episodes((struct fake_rules){.unregistrable = 3, .again = 8}, 6);
+    run_episodes((struct fake_rules){.unregistrable_one_in = 3, .refuses_one_in = 8}, 6);
     EXPECT(get_counter("p2p_rendezvous_r3") > before);
 }
 
@@ -197,7 +197,7 @@ static void test_failing_writes(void)
 {
     failures_expected = true;
     failed = 0;
-    run_episodes((struct fake_rules){.fails = 20}, 6);
+    run_episodes((struct fake_rules){.fails_one_in = 20}, 6);
     failures_expected = false;
     EXPECT(failed > 0);
 }
@@ -206,7 +206,7 @@ static void test_failing_copies(void)
 {
     failures_expected = copies_fail = true;
     failed = 0;
-    run_episodes((struct fake_rules){.again = 8}, 6);
+    run_episodes((struct fake_rules){.refuses_one_in = 8}, 6);
     failures_expected = copies_fail = false;
     EXPECT(failed > 0);
 }
@@ -219,11 +219,11 @@ static void test_choice(void)
     run_episodes((struct fake_rules){.caps = {.software = true}}, 2);
     EXPECT(get_counter("p2p_rendezvous_r3") > pieces);
     EXPECT_EQ(get_counter("p2p_rendezvous_staged"), staged);
-    run_episodes((struct fake_rules){.again = 8}, 2);
+    run_episodes((struct fake_rules){.refuses_one_in = 8}, 2);
     EXPECT(get_counter("p2p_rendezvous_staged") > staged + MESSAGES);
     tunable_set(tunables_find("RENDEZVOUS"), "r3", SOURCE_PROGRAM);
     const uint64_t before = get_counter("p2p_rendezvous_staged");
-    run_episodes((struct fake_rules){.again = 8}, 1);
+    run_episodes((struct fake_rules){.refuses_one_in = 8}, 1);
     EXPECT_EQ(get_counter("p2p_rendezvous_staged"), before);
 }
 

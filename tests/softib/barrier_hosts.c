@@ -22,7 +22,7 @@
 #define ROUNDS 200
 
 struct shared {
-    atomic_uint id, joined, count[ROUNDS], bad;
+    atomic_uint id, joined, count[ROUNDS], early_departures;
 };
 
 /* A common interface to the switch and the barrier network. */
@@ -151,7 +151,7 @@ static int run_host(const struct barrier_interface *c, int rank, struct shared *
         if (pass_barrier(c, b))
             return 4;
         if (atomic_load(&s->count[r]) != HOSTS)
-            atomic_fetch_add(&s->bad, 1);
+            atomic_fetch_add(&s->early_departures, 1);
     }
     c->leave(b);
     atomic_fetch_sub(&s->joined, 1);
@@ -240,9 +240,9 @@ int main(int argc, char **argv)
             printf("FAILED: a host ended with wait status %#x, expected 0\n", status);
             failed = 1;
         }
-    if (atomic_load(&s->bad)) {
+    if (atomic_load(&s->early_departures)) {
         printf("FAILED: hosts left a barrier %u times before all hosts had entered it\n",
-               atomic_load(&s->bad));
+               atomic_load(&s->early_departures));
         failed = 1;
     }
     return failed || (c == &by_wires && !test_hub_of_dead_process_is_free());

@@ -58,11 +58,11 @@ static bool explore_check_state(struct explore *e, const void *state)
     int before = test_failures;
     unsigned possible = 0;
     world_check_reservations(now);
-    if (e->at >= g->states) {
+    if (e->current >= g->states) {
         g->states = g->states ? 2 * g->states : 1 << 12;
         g->first = realloc(g->first, (g->states + 1) * sizeof(*g->first));
     }
-    g->first[e->at] = g->count;
+    g->first[e->current] = g->count;
     for (unsigned event = 0; event < EVENTS; event++) {
         if (!world_event_is_possible(now, event))
             continue;
@@ -75,7 +75,7 @@ static bool explore_check_state(struct explore *e, const void *state)
         if (test_failures != before)
             printf("after: %s\n", event_name(event));
     }
-    g->first[e->at + 1] = g->count;
+    g->first[e->current + 1] = g->count;
     if (possible == 0) {
         ends++;
         EXPECT(world_is_finished(now));
@@ -188,7 +188,7 @@ static inline bool explore_all_interleavings(struct limits limits)
     the_edges = (struct edges){0};
     explore_open(&e, sizeof(begin));
     if (!explore_run(&e, &begin, explore_check_state))
-        explore_print_trail(&e, e.at);
+        explore_print_trail(&e, e.current);
     uint32_t circle = tarjan_find_endless(e.count);
     printf("%u nodes, %u rails, to %u %u %u, %u messages, %u timeouts, ratio %g: %u states, %u events, %u "
            "ends%s\n",

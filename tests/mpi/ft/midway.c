@@ -32,7 +32,7 @@
 
 /* For each pair: whether the survivor receives, and whether the receiver watches. */
 static const struct {
-    int lives_receives, receiver_watches;
+    int survivor_receives, receiver_watches;
 } pairs[PAIRS] = {{1, 0}, {1, 1}, {0, 1}, {0, 0}};
 
 struct process_memory {
@@ -41,8 +41,9 @@ struct process_memory {
 
 static char *memory;
 static struct process_memory me, other;
-static int partner, receives, lives, watches;
-static int whole, midway; /* numbers of messages that arrived completely, and that ended midway */
+static int partner, receives, survives, watches;
+static int ncomplete,
+    ninterrupted; /* numbers of messages that arrived completely, and that the death ended */
 
 /* Byte i of the message: each page has one value. */
 static int message_byte(size_t i)
@@ -136,7 +137,7 @@ static int watch_and_kill(MPI_Request *r, const volatile char *received)
     int flag = 0, rc = MPI_SUCCESS;
     while (!flag && received[WATCHED_BYTE] == FILL)
         rc = MPI_Test(r, &flag, MPI_STATUS_IGNORE);
-    kill(lives ? other.pid : me.pid, SIGKILL);
+    kill(survives ? other.pid : me.pid, SIGKILL);
     return flag ? rc : MPI_Wait(r, MPI_STATUS_IGNORE);
 }
 
@@ -148,9 +149,9 @@ static void check_result(int rc)
     else if (receives)
         EXPECT(message_is_complete());
     if (rc == MPI_SUCCESS || (receives && message_is_complete()))
-        whole++;
+        ncomplete++;
     else if (!receives || transfer_has_begun())
-        midway++;
+        ninterrupted++;
     EXPECT_DEATH(MPI_Recv(&nothing, 1, MPI_BYTE, partner, 2, now, MPI_STATUS_IGNORE));
 }
 
@@ -158,14 +159,14 @@ static void run_pair(int pair)
 {
     MPI_Request r;
     partner = (rank + PAIRS) % size;
-    lives = rank < PAIRS;
-    receives = lives == pairs[pair].lives_receives;
+    survives = rank < PAIRS;
+    receives = survives == pairs[pair].survivor_receives;
     watches = receives == pairs[pair].receiver_watches;
     warm_up();
     const volatile char *received = watches ? map_receiver_memory() : NULL;
     start_message(&r);
     int rc = watches ? watch_and_kill(&r, received) : MPI_Wait(&r, MPI_STATUS_IGNORE);
-    while (!lives) /* until this process is killed */
+    while (!survives) /* until this process is killed */
         MPI_Recv(memory, 1, MPI_BYTE, partner, 4, now, MPI_STATUS_IGNORE);
     check_result(rc);
     expect_no_more_writes();
@@ -188,7 +189,7 @@ static void run_pairs(void)
 static void continue_with_survivors(void)
 {
     MPI_Comm next;
-    int ends[2] = {whole, midway}, sum[2], one = 1, all = 0;
+    int ends[2] = {ncomplete, ninterrupted}, sum[2], one = 1, all = 0;
     EXPECT_CLASS(MPIX_Comm_shrink(now, &next), MPI_SUCCESS);
     EXPECT_CLASS(MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, next), MPI_SUCCESS);
     EXPECT_EQ(all, PAIRS);

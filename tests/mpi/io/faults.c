@@ -17,13 +17,13 @@ static struct {
     int error;     /* errno of the failing call; 0: no call fails */
     int countdown; /* number of calls that still succeed */
     int sync_error, close_error;
-    size_t most; /* most bytes of one read or write call; 0: no limit */
-    int on;      /* faults occur only while the file operation runs */
+    size_t max_bytes; /* most bytes of one read or write call; 0: no limit */
+    int enabled;      /* faults occur only while the file operation runs */
 } fault;
 
 static int next_call_fails(void)
 {
-    if (!fault.on || !fault.error || fault.countdown-- > 0)
+    if (!fault.enabled || !fault.error || fault.countdown-- > 0)
         return 0;
     errno = fault.error;
     return 1;
@@ -31,7 +31,7 @@ static int next_call_fails(void)
 
 static size_t limit_length(size_t n)
 {
-    return fault.on && fault.most && n > fault.most ? fault.most : n;
+    return fault.enabled && fault.max_bytes && n > fault.max_bytes ? fault.max_bytes : n;
 }
 
 ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
@@ -48,8 +48,8 @@ ssize_t pwritev(int fd, const struct iovec *list, int n, off_t offset)
 {
     if (next_call_fails())
         return -1;
-    return fault.most ? pwrite(fd, list[0].iov_base, list[0].iov_len, offset)
-                      : syscall(SYS_pwritev, fd, list, n, (long)offset, 0L);
+    return fault.max_bytes ? pwrite(fd, list[0].iov_base, list[0].iov_len, offset)
+                           : syscall(SYS_pwritev, fd, list, n, (long)offset, 0L);
 }
 
 int fsync(int fd)
@@ -65,7 +65,7 @@ int fsync(int fd)
 int close(int fd)
 {
     const int rc = (int)syscall(SYS_close, fd);
-    if (fault.close_error && fault.on) {
+    if (fault.close_error && fault.enabled) {
         errno = fault.close_error;
         return -1;
     }
@@ -115,16 +115,16 @@ static void check_short_transfers(const char *cb)
     MPI_File f = open_interleaved(cb);
     fill_words();
     fault.error = 0;
-    fault.most = 7;
-    fault.on = 1;
+    fault.max_bytes = 7;
+    fault.enabled = 1;
     EXPECT_EQ(MPI_File_write_at_all(f, 0, words, WORDS, MPI_INT, &status), 0);
     EXPECT_EQ(get_count(&status, MPI_INT), WORDS);
     MPI_Barrier(MPI_COMM_WORLD);
     EXPECT_EQ(MPI_File_read_at_all(f, 0, back, WORDS, MPI_INT, &status), 0);
     EXPECT_EQ(get_count(&status, MPI_INT), WORDS);
     EXPECT(memcmp(words, back, sizeof(words)) == 0);
-    fault.on = 0;
-    fault.most = 0;
+    fault.enabled = 0;
+    fault.max_bytes = 0;
     MPI_Barrier(MPI_COMM_WORLD);
     EXPECT_EQ(MPI_File_set_size(f, 0), 0);
     EXPECT_EQ(MPI_File_close(&f), 0);
@@ -143,14 +143,14 @@ static void check_collective(const char *cb, int error, int errclass)
         int rc;
         fault.error = mpitest_rank == 0 ? error : 0;
         fault.countdown = 2;
-        fault.on = 1;
+        fault.enabled = 1;
         if (nonblocking) {
             EXPECT_EQ(MPI_File_iwrite_at_all(f, 0, words, WORDS, MPI_INT, &request), 0);
             rc = MPI_Wait(&request, MPI_STATUS_IGNORE);
         } else {
             rc = MPI_File_write_at_all(f, 0, words, WORDS, MPI_INT, MPI_STATUS_IGNORE);
         }
-        fault.on = 0;
+        fault.enabled = 0;
         EXPECT_CLASS(rc, errclass);
         MPI_Error_string(rc, text, &n);
         EXPECT(strstr(text, iotest_name) != NULL);
@@ -173,11 +173,11 @@ static void check_independent(const char *ds, size_t most, int good)
     EXPECT_EQ(MPI_File_set_size(f, 0), 0);
     fault.error = EIO;
     fault.countdown = good;
-    fault.most = most;
-    fault.on = 1;
+    fault.max_bytes = most;
+    fault.enabled = 1;
     EXPECT_CLASS(MPI_File_write_at(f, 0, words, WORDS, MPI_INT, &status), MPI_ERR_IO);
-    fault.on = 0;
-    fault.most = 0;
+    fault.enabled = 0;
+    fault.max_bytes = 0;
     const int count = get_count(&status, MPI_INT);
     EXPECT(count > 0 && count < WORDS);
     if (most == 0)
@@ -199,10 +199,10 @@ static void check_late_errors(void)
     fault.sync_error = 0;
     EXPECT_EQ(MPI_File_sync(f), 0);
     fault.close_error = last ? EDQUOT : 0;
-    fault.on = 1;
+    fault.enabled = 1;
     EXPECT_CLASS(MPI_File_close(&f), MPI_ERR_QUOTA);
     EXPECT(f == MPI_FILE_NULL);
-    fault.on = fault.close_error = 0;
+    fault.enabled = fault.close_error = 0;
 }
 
 /* With a limit on file sizes the part below the limit is written, and the rest is an error. */

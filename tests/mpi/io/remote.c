@@ -25,9 +25,9 @@
 
 static struct {
     const char *lock_option; /* mount option about locks */
-    int denials;             /* number of requests still to be refused, as if another client held the lock */
-    int requests, waits;     /* lock requests without waiting, and with waiting in the kernel */
-    int whole, parts;        /* exclusive locks granted for the whole file and for parts */
+    int denials_left;        /* number of requests still to be refused, as if another client held the lock */
+    int lock_requests, lock_waits;     /* lock requests without waiting, and with waiting in the kernel */
+    int whole_file_locks, range_locks; /* exclusive locks granted for the whole file and for parts */
 } nfs = {.lock_option = "none"};
 
 int fstatfs(int fd, struct statfs *out)
@@ -79,16 +79,16 @@ int intercept_fcntl(int fd, int command, void *arg)
     const struct flock *lock = arg;
     if (!(waits || requests) || lock->l_type == F_UNLCK)
         return (int)syscall(SYS_fcntl, fd, command, arg);
-    nfs.requests += requests;
-    nfs.waits += waits;
-    if (nfs.denials > 0) {
-        nfs.denials--;
-        errno = nfs.denials % 2 ? EAGAIN : EACCES; /* systems differ in the error number */
+    nfs.lock_requests += requests;
+    nfs.lock_waits += waits;
+    if (nfs.denials_left > 0) {
+        nfs.denials_left--;
+        errno = nfs.denials_left % 2 ? EAGAIN : EACCES; /* systems differ in the error number */
         return -1;
     }
     const int rc = (int)syscall(SYS_fcntl, fd, command, arg);
-    nfs.whole += rc == 0 && lock->l_type == F_WRLCK && lock->l_start == 0 && lock->l_len == 0;
-    nfs.parts += rc == 0 && lock->l_type == F_WRLCK && lock->l_len != 0;
+    nfs.whole_file_locks += rc == 0 && lock->l_type == F_WRLCK && lock->l_start == 0 && lock->l_len == 0;
+    nfs.range_locks += rc == 0 && lock->l_type == F_WRLCK && lock->l_len != 0;
     return rc;
 }
 
@@ -139,16 +139,16 @@ static void check_denied_locks(MPI_File f)
 {
     int value = 7, got = 0;
     MPI_Barrier(MPI_COMM_WORLD);
-    nfs.requests = nfs.waits = 0;
-    nfs.denials = 9;
+    nfs.lock_requests = nfs.lock_waits = 0;
+    nfs.denials_left = 9;
     EXPECT_EQ(MPI_File_write_at(f, 1000 + mpitest_rank, &value, 1, MPI_INT, MPI_STATUS_IGNORE), 0);
-    EXPECT_EQ(nfs.denials, 0);
-    EXPECT(nfs.requests >= 10);
-    nfs.denials = 5;
+    EXPECT_EQ(nfs.denials_left, 0);
+    EXPECT(nfs.lock_requests >= 10);
+    nfs.denials_left = 5;
     EXPECT_EQ(MPI_File_read_at(f, 1000 + mpitest_rank, &got, 1, MPI_INT, MPI_STATUS_IGNORE), 0);
     EXPECT_EQ(got, 7);
-    EXPECT_EQ(nfs.denials, 0);
-    EXPECT_EQ(nfs.waits, 0);
+    EXPECT_EQ(nfs.denials_left, 0);
+    EXPECT_EQ(nfs.lock_waits, 0);
 }
 
 /* All ranks write the same range: the data that a rank reads comes from a single rank. */
@@ -178,20 +178,20 @@ static void check_locks(int atomic)
     EXPECT_EQ(MPI_File_set_atomicity(f, atomic), 0);
     if (atomic)
         check_denied_locks(f);
-    nfs.whole = nfs.parts = nfs.waits = 0;
+    nfs.whole_file_locks = nfs.range_locks = nfs.lock_waits = 0;
     if (atomic)
         check_atomic_writes(f);
     else
         EXPECT_EQ(MPI_File_write_at(f, 0, pages, WORDS, MPI_INT, MPI_STATUS_IGNORE), 0);
-    EXPECT_EQ(nfs.whole, atomic ? ROUNDS : 1);
-    EXPECT_EQ(nfs.parts, 0);
+    EXPECT_EQ(nfs.whole_file_locks, atomic ? ROUNDS : 1);
+    EXPECT_EQ(nfs.range_locks, 0);
     /* Pieces in separate pages lock only their own ranges. */
     set_view(f, large, 2);
-    nfs.whole = nfs.parts = 0;
+    nfs.whole_file_locks = nfs.range_locks = 0;
     EXPECT_EQ(MPI_File_write_at(f, 0, pages, 2, large, MPI_STATUS_IGNORE), 0);
-    EXPECT_EQ(nfs.whole, 0);
-    EXPECT_EQ(nfs.parts, atomic);
-    EXPECT_EQ(nfs.waits, 0);
+    EXPECT_EQ(nfs.whole_file_locks, 0);
+    EXPECT_EQ(nfs.range_locks, atomic);
+    EXPECT_EQ(nfs.lock_waits, 0);
     MPI_Type_free(&large);
     EXPECT_EQ(MPI_File_close(&f), 0);
 }

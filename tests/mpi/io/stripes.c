@@ -20,34 +20,34 @@
 #define STRIPE 65536
 
 static struct {
-    long magic;        /* reported type of the file system; 0: the real one */
-    char layout[256];  /* layout of the file */
-    size_t size;       /* bytes of the layout; 0: the file has none */
-    int sets, refuses; /* number of setxattr calls; 1: setxattr fails */
-    long block;        /* reported st_blksize; 0: the real one */
+    long fs_type;                       /* reported type of the file system; 0: the real one */
+    char layout[256];                   /* layout of the file */
+    size_t layout_size;                 /* bytes of the layout; 0: the file has none */
+    int setxattr_calls, setxattr_fails; /* number of setxattr calls; 1: setxattr fails */
+    long block_size;                    /* reported st_blksize; 0: the real one */
 } fs;
 
 int statfs(const char *path, struct statfs *out)
 {
     const int rc = (int)syscall(SYS_statfs, path, out);
-    if (rc == 0 && fs.magic)
-        out->f_type = fs.magic;
+    if (rc == 0 && fs.fs_type)
+        out->f_type = fs.fs_type;
     return rc;
 }
 
 int fstatfs(int fd, struct statfs *out)
 {
     const int rc = (int)syscall(SYS_fstatfs, fd, out);
-    if (rc == 0 && fs.magic)
-        out->f_type = fs.magic;
+    if (rc == 0 && fs.fs_type)
+        out->f_type = fs.fs_type;
     return rc;
 }
 
 int fstat(int fd, struct stat *out)
 {
     const int rc = fstatat(fd, "", out, AT_EMPTY_PATH);
-    if (rc == 0 && fs.block)
-        out->st_blksize = fs.block;
+    if (rc == 0 && fs.block_size)
+        out->st_blksize = fs.block_size;
     return rc;
 }
 
@@ -56,25 +56,25 @@ int setxattr(const char *path, const char *name, const void *value, size_t size,
     struct stat st;
     EXPECT(strcmp(name, "lustre.lov") == 0 && size <= sizeof(fs.layout));
     EXPECT(stat(path, &st) == 0 && st.st_size == 0); /* the file exists and is empty */
-    fs.sets++;
-    if (fs.refuses) {
+    fs.setxattr_calls++;
+    if (fs.setxattr_fails) {
         errno = EOPNOTSUPP;
         return -1;
     }
     memcpy(fs.layout, value, size);
-    fs.size = size;
+    fs.layout_size = size;
     return 0;
 }
 
 ssize_t fgetxattr(int fd, const char *name, void *value, size_t size)
 {
     EXPECT(strcmp(name, "lustre.lov") == 0);
-    if (fs.size == 0 || size < fs.size) {
-        errno = fs.size ? ERANGE : ENODATA;
+    if (fs.layout_size == 0 || size < fs.layout_size) {
+        errno = fs.layout_size ? ERANGE : ENODATA;
         return -1;
     }
-    memcpy(value, fs.layout, fs.size);
-    return (ssize_t)fs.size;
+    memcpy(value, fs.layout, fs.layout_size);
+    return (ssize_t)fs.layout_size;
 }
 
 static int written[64], nwritten; /* stripes written by this rank's calls */
@@ -103,7 +103,7 @@ static void store_layout(size_t at, uint32_t magic, uint32_t stripe, uint16_t co
     store_32(at, magic);
     store_32(at + 24, stripe);
     store_16(at + 28, count);
-    fs.size = at + 32;
+    fs.layout_size = at + 32;
 }
 
 static int get_hint(MPI_File f, const char *key)
@@ -146,7 +146,7 @@ static void expect_stripes(MPI_File f, int factor, int unit)
 
 static void check_create(void)
 {
-    fs.magic = mpitest_rank == 0 ? LUSTRE : 0;
+    fs.fs_type = mpitest_rank == 0 ? LUSTRE : 0;
     MPI_File f = open_file(1, "4", "131072");
     uint32_t magic, stripe;
     uint16_t count;
@@ -154,18 +154,18 @@ static void check_create(void)
     memcpy(&stripe, fs.layout + 24, 4);
     memcpy(&count, fs.layout + 28, 2);
     if (mpitest_rank == 0) {
-        EXPECT_EQ(fs.sets, 1);
+        EXPECT_EQ(fs.setxattr_calls, 1);
         EXPECT_EQ(magic, 0x0bd10bd0);
         EXPECT_EQ(stripe, 131072);
         EXPECT_EQ(count, 4);
     } else {
-        EXPECT_EQ(fs.sets, 0);
+        EXPECT_EQ(fs.setxattr_calls, 0);
     }
     expect_stripes(f, 4, 131072);
     EXPECT_EQ(MPI_File_close(&f), 0);
     /* An existing file keeps its layout, whatever the hints request. */
     f = open_file(0, "2", "65536");
-    EXPECT_EQ(fs.sets, mpitest_rank == 0);
+    EXPECT_EQ(fs.setxattr_calls, mpitest_rank == 0);
     expect_stripes(f, 4, 131072);
     EXPECT_EQ(MPI_File_close(&f), 0);
     /* With MPI_MODE_EXCL an existing file is an error. */
@@ -178,12 +178,12 @@ static void check_create(void)
 /* Tests a file system that refuses a layout: the file gets that of the folder. */
 static void check_refused_layout(void)
 {
-    fs.refuses = 1;
-    fs.size = 0;
+    fs.setxattr_fails = 1;
+    fs.layout_size = 0;
     MPI_File f = open_file(1, "4", "131072");
-    EXPECT_EQ(fs.sets, mpitest_rank == 0 ? 2 : 0);
+    EXPECT_EQ(fs.setxattr_calls, mpitest_rank == 0 ? 2 : 0);
     EXPECT_EQ(MPI_File_close(&f), 0);
-    fs.refuses = 0;
+    fs.setxattr_fails = 0;
 }
 
 /* Tests layouts of several components, and invalid values. */
@@ -191,9 +191,9 @@ static void check_layouts(void)
 {
     memset(fs.layout, 0, sizeof(fs.layout));
     store_layout(32 + 2 * 48 + 32, 0x0bd30bd0, 1 << 20, 7);
-    const size_t size = fs.size;
+    const size_t size = fs.layout_size;
     store_layout(32 + 2 * 48, 0x0bd10bd0, 65536, 1);
-    fs.size = size;
+    fs.layout_size = size;
     store_32(0, 0x0bd60bd0);
     store_16(14, 2);
     store_32(32 + 24, 32 + 2 * 48);
@@ -205,16 +205,16 @@ static void check_layouts(void)
     f = open_file(0, NULL, NULL);
     expect_stripes(f, 0, 0);
     EXPECT_EQ(MPI_File_close(&f), 0);
-    fs.size = 5;
+    fs.layout_size = 5;
     f = open_file(0, NULL, NULL);
     expect_stripes(f, 0, 0);
     EXPECT_EQ(MPI_File_close(&f), 0);
-    fs.magic = mpitest_rank == 0 ? GPFS : 0;
-    fs.block = 4 << 20;
+    fs.fs_type = mpitest_rank == 0 ? GPFS : 0;
+    fs.block_size = 4 << 20;
     f = open_file(0, NULL, NULL);
     expect_stripes(f, 0, 4 << 20);
     EXPECT_EQ(MPI_File_close(&f), 0);
-    fs.block = 0;
+    fs.block_size = 0;
 }
 
 #define PIECE  1000
@@ -226,7 +226,7 @@ static void check_aggregators(void)
 {
     static char out[PIECE * PIECES], in[PIECE * PIECES];
     MPI_Datatype piece, type;
-    fs.magic = mpitest_rank == 0 ? LUSTRE : 0;
+    fs.fs_type = mpitest_rank == 0 ? LUSTRE : 0;
     store_layout(0, 0x0bd10bd0, STRIPE, 2);
     MPI_File f = open_file(0, NULL, NULL);
     EXPECT_EQ(get_hint(f, "cb_nodes") % 2, 0);
@@ -263,6 +263,6 @@ int main(int argc, char **argv)
     check_refused_layout();
     check_layouts();
     check_aggregators();
-    fs.magic = 0;
+    fs.fs_type = 0;
     return iotest_end();
 }

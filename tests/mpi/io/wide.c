@@ -17,25 +17,25 @@
 #define MANY_BYTES (2 * GIB + 5)
 
 /* The simulated transfer: byte b of the file corresponds to base + b - start or, with holes, one GiB of
- * data is followed by one GiB of hole. `turn`: bytes of memory that the datatype uses repeatedly; 0: each
- * byte once. `moved`: bytes requested so far. */
+ * data is followed by one GiB of hole. `period`: bytes of memory that the datatype uses repeatedly; 0: each
+ * byte once. `requested`: bytes requested so far. */
 static struct {
-    bool on;
+    bool enabled;
     char *base;
-    MPI_Count start, moved, turn;
+    MPI_Count start, requested, period;
     bool holes;
-} pretend;
+} simulation;
 
 static ssize_t check_request(void *buf, size_t n, off_t offset)
 {
-    MPI_Count at = offset - pretend.start;
-    if (pretend.holes) {
+    MPI_Count at = offset - simulation.start;
+    if (simulation.holes) {
         EXPECT(at / GIB % 2 == 0 && (at + (MPI_Count)n - 1) / GIB == at / GIB);
         at = at / GIB / 2 * GIB + at % GIB;
     }
-    EXPECT_EQ(at, pretend.moved);
-    EXPECT((char *)buf == pretend.base + (pretend.turn ? at % pretend.turn : at));
-    pretend.moved += (MPI_Count)n;
+    EXPECT_EQ(at, simulation.requested);
+    EXPECT((char *)buf == simulation.base + (simulation.period ? at % simulation.period : at));
+    simulation.requested += (MPI_Count)n;
     return (ssize_t)n;
 }
 
@@ -54,7 +54,7 @@ static bool is_simulated(int fd)
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
     const ssize_t n = readlink(link, path, sizeof(path) - 1);
     path[n > 0 ? n : 0] = '\0';
-    return pretend.on && !strstr(path, ".shared-");
+    return simulation.enabled && !strstr(path, ".shared-");
 }
 
 ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
@@ -70,29 +70,31 @@ ssize_t pread(int fd, void *buf, size_t n, off_t offset)
 
 ssize_t pwritev(int fd, const struct iovec *list, int n, off_t offset)
 {
-    return pretend.on ? check_list(list, n, offset) : syscall(SYS_pwritev, fd, list, n, (long)offset, 0L);
+    return simulation.enabled ? check_list(list, n, offset)
+                              : syscall(SYS_pwritev, fd, list, n, (long)offset, 0L);
 }
 
 ssize_t preadv(int fd, const struct iovec *list, int n, off_t offset)
 {
-    return pretend.on ? check_list(list, n, offset) : syscall(SYS_preadv, fd, list, n, (long)offset, 0L);
+    return simulation.enabled ? check_list(list, n, offset)
+                              : syscall(SYS_preadv, fd, list, n, (long)offset, 0L);
 }
 
 static void begin_simulation(char *base, MPI_Count start)
 {
-    pretend.on = true;
-    pretend.base = base;
-    pretend.start = start;
-    pretend.moved = pretend.turn = 0;
-    pretend.holes = false;
+    simulation.enabled = true;
+    simulation.base = base;
+    simulation.start = start;
+    simulation.requested = simulation.period = 0;
+    simulation.holes = false;
 }
 
 static void expect_bytes_transferred(MPI_Status *status, MPI_Count bytes)
 {
     MPI_Count n = -1;
     int small = 0;
-    pretend.on = false;
-    EXPECT_EQ(pretend.moved, bytes);
+    simulation.enabled = false;
+    EXPECT_EQ(simulation.requested, bytes);
     EXPECT_EQ(MPI_Get_count_c(status, MPI_BYTE, &n), 0);
     EXPECT_EQ(n, bytes);
     EXPECT_EQ(MPI_Get_elements_c(status, MPI_BYTE, &n), 0);
@@ -141,8 +143,8 @@ static void check_counts(MPI_File f, char *memory)
     begin_simulation(memory, 0); /* 2^62 words correspond to byte 2^64, which must not wrap to byte 0 */
     EXPECT_CLASS(MPI_File_write_at(f, (MPI_Offset)1 << 62, memory, 1, MPI_INT, &status), MPI_ERR_ARG);
     EXPECT_CLASS(MPI_File_write_at_all(f, (MPI_Offset)1 << 62, memory, 1, MPI_INT, &status), MPI_ERR_ARG);
-    pretend.on = false;
-    EXPECT_EQ(pretend.moved, 0);
+    simulation.enabled = false;
+    EXPECT_EQ(simulation.requested, 0);
     EXPECT_EQ(MPI_File_set_view(f, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL), 0);
     MPI_Barrier(MPI_COMM_WORLD);
 }
@@ -164,7 +166,7 @@ static void check_types(MPI_File f, char *memory)
     EXPECT_EQ(n, TIMES);
     expect_bytes_transferred(&status, (MPI_Count)TIMES * MIB);
     begin_simulation(memory, 11);
-    pretend.turn = MIB;
+    simulation.period = MIB;
     EXPECT_EQ(MPI_File_write_at(f, 11, memory, TIMES, again, &status), 0);
     expect_bytes_transferred(&status, (MPI_Count)TIMES * MIB);
     MPI_Type_free(&again);
@@ -183,11 +185,11 @@ static void check_views(MPI_File f, char *memory)
     MPI_Type_commit(&type);
     EXPECT_EQ(MPI_File_set_view(f, 5 * GIB, MPI_BYTE, type, "native", MPI_INFO_NULL), 0);
     begin_simulation(memory, 5 * GIB);
-    pretend.holes = true;
+    simulation.holes = true;
     EXPECT_EQ(MPI_File_write_at_c(f, 0, memory, MANY_BYTES, MPI_BYTE, &status), 0);
     expect_bytes_transferred(&status, MANY_BYTES);
     begin_simulation(memory, 5 * GIB);
-    pretend.holes = true;
+    simulation.holes = true;
     EXPECT_EQ(MPI_File_read_at_c(f, 0, memory, MANY_BYTES, MPI_BYTE, &status), 0);
     expect_bytes_transferred(&status, MANY_BYTES);
     EXPECT_EQ(MPI_File_get_byte_offset(f, 2047 * GIB + 9, &at), 0);

@@ -20,7 +20,7 @@ enum { BIG_PAGE = 65536, BIG_PERIOD = 17 * BIG_PAGE, BIG_EDGE = 3 * BIG_PAGE };
 struct big {
     unsigned char *at;
     unsigned char *period; /* another mapping of the repeated part, in one piece */
-    size_t room;           /* bytes mapped */
+    size_t mapped_bytes;
 };
 
 static inline unsigned char big_value(MPI_Count i)
@@ -32,12 +32,12 @@ static inline unsigned char big_value(MPI_Count i)
 /* Maps a buffer of `len` bytes and the pages after its end. */
 static inline struct big big_map(MPI_Count len)
 {
-    struct big b = {.room = ((size_t)len + BIG_EDGE + BIG_PERIOD) / BIG_PERIOD * BIG_PERIOD};
+    struct big b = {.mapped_bytes = ((size_t)len + BIG_EDGE + BIG_PERIOD) / BIG_PERIOD * BIG_PERIOD};
     int fd = memfd_create("big", MFD_CLOEXEC);
-    b.at = mmap(NULL, b.room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    b.at = mmap(NULL, b.mapped_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (fd < 0 || ftruncate(fd, BIG_PERIOD) != 0 || b.at == MAP_FAILED)
         MPI_Abort(MPI_COMM_WORLD, 1);
-    for (size_t at = 0; at < b.room; at += BIG_PERIOD)
+    for (size_t at = 0; at < b.mapped_bytes; at += BIG_PERIOD)
         if (mmap(b.at + at, BIG_PERIOD, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd,
                  0) == MAP_FAILED)
             MPI_Abort(MPI_COMM_WORLD, 1);
@@ -48,7 +48,7 @@ static inline struct big big_map(MPI_Count len)
 
 static inline void big_unmap(struct big *b)
 {
-    munmap(b->at, b->room);
+    munmap(b->at, b->mapped_bytes);
     munmap(b->period, BIG_PERIOD);
 }
 

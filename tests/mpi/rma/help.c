@@ -16,7 +16,7 @@
 #include "counters.h"
 #include "rma/windows.h"
 
-enum { ROOM = 5 << 20, SHORT = 300, LONG = 1 << 20, MIN_LENGTH = 8, LONG_ROUNDS = 200 };
+enum { WINDOW_BYTES = 5 << 20, SHORT = 300, LONG = 1 << 20, MIN_LENGTH = 8, LONG_ROUNDS = 200 };
 
 static unsigned char *bytes;
 
@@ -68,7 +68,7 @@ static void test_all_to_all(struct window *w)
 {
     enum { N = 200 };
     unsigned char *back = malloc(N * SHORT + 3 * 300000);
-    memset(w->memory, 0, ROOM);
+    memset(w->memory, 0, WINDOW_BYTES);
     for (int to = 1; to < w->size; to++) {
         const int target = (w->rank + to) % w->size;
         const MPI_Aint base = (MPI_Aint)w->rank * 1200000;
@@ -177,13 +177,13 @@ int main(int argc, char **argv)
     counters_begin();
     MPI_T_pvar_handle helped = counter_open("rma_target_copies");
     mpitest_begin(&argc, &argv);
-    window_open(&w, CREATED, ROOM);
+    window_open(&w, CREATED, WINDOW_BYTES);
     MPI_Info_create(&info);
     MPI_Info_set(info, "fishplate_help", getenv("HELP"));
     MPI_Win_set_info(w.win, info);
     MPI_Info_free(&info);
-    bytes = malloc(ROOM);
-    for (size_t i = 0; i < ROOM; i++)
+    bytes = malloc(WINDOW_BYTES);
+    for (size_t i = 0; i < WINDOW_BYTES; i++)
         bytes[i] = data_byte(w.rank, i);
     test_lengths(&w);
     test_all_to_all(&w);

@@ -21,7 +21,7 @@ struct rank_state {
 struct state {
     struct rank_state rank[RANKS];
     uint8_t report[RANKS], release[LEADERS];                 /* flags in a node's memory */
-    uint8_t crossed[LEADERS][PARTNERS_MAX];                  /* flags that leaders of other nodes write */
+    uint8_t remote_flag[LEADERS][PARTNERS_MAX];              /* flags that leaders of other nodes write */
     uint8_t in_flight[LEADERS][PARTNERS_MAX][IN_FLIGHT_MAX]; /* values in flight to each flag, oldest first */
     uint8_t nin_flight[LEADERS][PARTNERS_MAX];               /* number of values in flight */
 };
@@ -31,7 +31,7 @@ static struct {
     int node_of[RANKS], leader_of[LEADERS]; /* node by rank; leading rank by node */
     struct barrier_partner partner[LEADERS][PARTNERS_MAX];
     int partners, rounds;
-    bool disordered; /* defective network: writes of one rank to one flag overtake each other */
+    bool reorders_writes; /* defective network: writes of one rank to one flag overtake each other */
     const char *wrong;
 } job;
 
@@ -65,8 +65,8 @@ static bool can_step(const struct state *s, int r)
             all &= job.node_of[i] != node || i == r || barrier_flag_is_set(s->report[i], me->turn);
     else if (me->stage == BARRIER_LEADERS)
         for (int p = 0; p < job.partners; p++)
-            all &=
-                job.partner[node][p].round != me->round || barrier_flag_is_set(s->crossed[node][p], me->turn);
+            all &= job.partner[node][p].round != me->round ||
+                   barrier_flag_is_set(s->remote_flag[node][p], me->turn);
     else
         all = barrier_flag_is_set(s->release[node], me->turn);
     return all;
@@ -126,7 +126,7 @@ static bool step_rank(struct state *s, int r)
 static void deliver_flag_write(struct state *s, int to, int p, int which)
 {
     uint8_t *queue = s->in_flight[to][p];
-    s->crossed[to][p] = queue[which];
+    s->remote_flag[to][p] = queue[which];
     for (int i = which; i + 1 < IN_FLIGHT_MAX; i++)
         queue[i] = queue[i + 1];
     queue[IN_FLIGHT_MAX - 1] = 0;
@@ -148,7 +148,7 @@ static bool expand_state(struct explore *e, const void *at)
         for (int p = 0; p < job.partners; p++) {
             struct state s = *(const struct state *)at;
             const int nin_flight = s.nin_flight[to][p];
-            for (int i = 0; i < (job.disordered ? nin_flight : nin_flight > 0);
+            for (int i = 0; i < (job.reorders_writes ? nin_flight : nin_flight > 0);
                  i++, s = *(const struct state *)at) {
                 deliver_flag_write(&s, to, p, i);
                 moved = true;
@@ -162,9 +162,9 @@ static bool expand_state(struct explore *e, const void *at)
 
 static bool report_violation(void)
 {
-    if (job.wrong && !job.disordered)
+    if (job.wrong && !job.reorders_writes)
         printf("%s:\n", job.wrong);
-    return job.wrong && !job.disordered;
+    return job.wrong && !job.reorders_writes;
 }
 
 static uint32_t explore_job(void)
@@ -174,7 +174,7 @@ static uint32_t explore_job(void)
     for (int r = 0; r < job.ranks; r++)
         first.rank[r].turn = first.report[r] = FIRST_TURN;
     memset(first.release, FIRST_TURN, sizeof(first.release));
-    memset(first.crossed, FIRST_TURN, sizeof(first.crossed));
+    memset(first.remote_flag, FIRST_TURN, sizeof(first.remote_flag));
     return explore_all_states(sizeof(first), &first, expand_state, report_violation);
 }
 
@@ -197,9 +197,9 @@ static void test_no_early_exit_or_deadlock(void)
 static void test_search_finds_reordering(void)
 {
     place_ranks_on_nodes("1111", 1);
-    job.disordered = true;
+    job.reorders_writes = true;
     explore_job();
-    job.disordered = false;
+    job.reorders_writes = false;
     EXPECT(job.wrong != NULL);
 }
 

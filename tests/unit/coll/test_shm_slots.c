@@ -24,7 +24,7 @@ enum stage {
 };
 
 /* Deliberate defects that the search must find. */
-enum broken { NOTHING, REUSE_AT_ONCE, POST_FIRST, IGNORE_FLAG, ANNOUNCE_FIRST, REPORT_EARLY };
+enum defect { NO_DEFECT, REUSE_AT_ONCE, POST_FIRST, IGNORE_FLAG, ANNOUNCE_FIRST, REPORT_EARLY };
 
 struct rank_state {
     uint8_t step, stage, source; /* current step, next action, rank whose data is read */
@@ -44,16 +44,16 @@ struct transfer {
 
 static struct {
     int ranks, depth, lag;
-    int call; /* steps of one call; a rank that only writes reports no progress before the call ends */
+    int steps_per_call; /* steps of one call; a rank that only writes reports no progress before the call ends */
     const struct transfer *steps; /* the transfers that the steps repeat cyclically */
     int nsteps;
-    enum broken broken;
+    enum defect defect;
     const char *wrong;
 } job;
 
 static struct transfer transfer_of_step(int step)
 {
-    return job.steps[(step - 1) / job.call % job.nsteps];
+    return job.steps[(step - 1) / job.steps_per_call % job.nsteps];
 }
 
 static bool is_writer(struct transfer p, int me)
@@ -125,7 +125,7 @@ static void start_reading(struct state *s, int me)
 static void end_step(struct state *s, int me)
 {
     struct rank_state *it = &s->rank[me];
-    const bool last = it->step % job.call == 0,
+    const bool last = it->step % job.steps_per_call == 0,
                took = next_source(transfer_of_step(it->step), me, 0) < job.ranks;
     if ((last || took) && slots_must_report(it->reported, it->step, (uint64_t)job.lag))
         report_progress(s, me, it->step);
@@ -165,11 +165,11 @@ static bool begin_step(struct state *s, int me)
         start_reading(s, me);
         return true;
     }
-    if (job.broken != REUSE_AT_ONCE && !is_free(it, slot))
+    if (job.defect != REUSE_AT_ONCE && !is_free(it, slot))
         return poll_readers(s, me, slot);
     it->used[slot] = it->step;
     it->reader[slot] = p.reader;
-    it->stage = job.broken == POST_FIRST ? POST : job.broken == ANNOUNCE_FIRST ? ANNOUNCE_PART : FIRST_HALF;
+    it->stage = job.defect == POST_FIRST ? POST : job.defect == ANNOUNCE_FIRST ? ANNOUNCE_PART : FIRST_HALF;
     return true;
 }
 
@@ -178,14 +178,14 @@ static bool wait_for_flag(struct state *s, int me)
     struct rank_state *it = &s->rank[me];
     const struct transfer p = transfer_of_step(it->step);
     const int slot = it->step % job.depth;
-    if (job.broken != IGNORE_FLAG && !slot_is_posted(s->flag[it->source][slot], it->step)) {
+    if (job.defect != IGNORE_FLAG && !slot_is_posted(s->flag[it->source][slot], it->step)) {
         if (it->stage == WAIT_REST || slot_parts(s->part[it->source][slot], it->step) == 0)
             return false;
         it->stage = READ_FIRST;
         return true;
     }
     infer_progress(it, p);
-    if (job.broken == REPORT_EARLY)
+    if (job.defect == REPORT_EARLY)
         report_progress(s, me, it->step);
     it->stage++;
     return true;
@@ -196,7 +196,7 @@ static void execute_write_stage(struct state *s, int me, enum stage stage)
 {
     struct rank_state *it = &s->rank[me];
     const int slot = it->step % job.depth;
-    const bool last = stage == (job.broken == POST_FIRST ? SECOND_HALF : POST);
+    const bool last = stage == (job.defect == POST_FIRST ? SECOND_HALF : POST);
     if (stage == ANNOUNCE_PART)
         s->part[me][slot] = (uint8_t)slot_pack_parts(it->step, 1);
     else if (stage == POST)
@@ -205,7 +205,7 @@ static void execute_write_stage(struct state *s, int me, enum stage stage)
         s->data[me][slot][stage == SECOND_HALF] = it->step;
     if (last)
         start_reading(s, me);
-    else if (job.broken == ANNOUNCE_FIRST && stage <= ANNOUNCE_PART)
+    else if (job.defect == ANNOUNCE_FIRST && stage <= ANNOUNCE_PART)
         it->stage = stage == ANNOUNCE_PART ? FIRST_HALF : SECOND_HALF;
     else
         it->stage = stage == POST ? FIRST_HALF : (uint8_t)(stage + 1);
@@ -258,7 +258,7 @@ static bool expand_state(struct explore *e, const void *at)
 
 static bool report_violation(void)
 {
-    const bool found = job.wrong && job.broken == NOTHING && job.lag <= job.depth;
+    const bool found = job.wrong && job.defect == NO_DEFECT && job.lag <= job.depth;
     if (found)
         printf("%d ranks, %d slots: %s:\n", job.ranks, job.depth, job.wrong);
     return found;
@@ -283,15 +283,15 @@ static const struct {
     int n;
 } jobs[] = {{bcasts, 1}, {turns, 2}, {gathers, 1}, {all_to_alls, 1}, {mix, 3}, {gathers_elsewhere, 2}};
 
-static void set_job(size_t which, int ranks, int depth, int lag, enum broken broken)
+static void set_job(size_t which, int ranks, int depth, int lag, enum defect defect)
 {
-    job.call = 1;
+    job.steps_per_call = 1;
     job.steps = jobs[which].steps;
     job.nsteps = jobs[which].n;
     job.ranks = ranks;
     job.depth = depth;
     job.lag = lag;
-    job.broken = broken;
+    job.defect = defect;
 }
 
 static void test_all_orders(void)
@@ -299,8 +299,8 @@ static void test_all_orders(void)
     for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++)
         for (int ranks = 2; ranks <= RANKS; ranks++)
             for (int depth = 2; depth <= DEPTH_MAX; depth++) {
-                set_job(i, ranks, depth, depth, NOTHING);
-                for (job.call = 1; job.call <= STEPS / 2; job.call++) {
+                set_job(i, ranks, depth, depth, NO_DEFECT);
+                for (job.steps_per_call = 1; job.steps_per_call <= STEPS / 2; job.steps_per_call++) {
                     const uint32_t states = explore_job();
                     EXPECT(!job.wrong);
                     EXPECT(states > 50);
@@ -310,7 +310,7 @@ static void test_all_orders(void)
 
 static void test_search_finds_defects(void)
 {
-    for (enum broken b = REUSE_AT_ONCE; b <= REPORT_EARLY; b++) {
+    for (enum defect b = REUSE_AT_ONCE; b <= REPORT_EARLY; b++) {
         int found = 0;
         for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++) {
             set_job(i, 2, 2, 1, b);
@@ -324,7 +324,7 @@ static void test_search_finds_defects(void)
 /* If ranks may have more unreported steps than there are slots, writer and reader wait for each other. */
 static void test_lag_longer_than_ring_deadlocks(void)
 {
-    set_job(0, 2, 2, 3, NOTHING);
+    set_job(0, 2, 2, 3, NO_DEFECT);
     explore_job();
     EXPECT(job.wrong != NULL);
 }

@@ -21,14 +21,16 @@ struct side_state {
 struct state {
     uint64_t word;
     struct side_state side[SIDES];
-    uint32_t wrote, reader_finished; /* units that the owner has written; 1: the reader has finished */
-    uint8_t moved[UNITS_MAX], unused[2];
+    uint32_t units_written,
+        reader_finished; /* units that the owner has written; 1: the reader has finished */
+    uint8_t times_copied[UNITS_MAX], unused[2];
 };
 
 static struct {
     uint32_t units;
-    bool blind; /* defect: the word is stored without comparing it with the old value */
-    bool hasty; /* defect: the reader does not wait for the units that the owner has claimed */
+    bool stores_without_compare; /* defect: the word is stored without comparing it with the old value */
+    bool
+        ignores_claimed_units; /* defect: the reader does not wait for the units that the owner has claimed */
     const char *wrong;
 } job;
 
@@ -40,7 +42,7 @@ static struct split_piece claim_piece(enum side side, struct split *c)
 static void copy_units(struct state *s, const struct side_state *me)
 {
     for (uint32_t u = me->first; u < me->first + me->count; u++)
-        if (++s->moved[u] > 1)
+        if (++s->times_copied[u] > 1)
             job.wrong = "a unit is copied twice";
 }
 
@@ -48,12 +50,13 @@ static void copy_units(struct state *s, const struct side_state *me)
  * has claimed. */
 static bool finish_side(struct state *s, enum side side, uint64_t word)
 {
-    if (side == READER && !job.hasty && s->wrote != job.units - split_unpack(word).back)
+    if (side == READER && !job.ignores_claimed_units &&
+        s->units_written != job.units - split_unpack(word).back)
         return false;
     s->side[side].stage = FINISHED;
     s->reader_finished |= side == READER;
     for (uint32_t u = 0; u < job.units && side == READER; u++)
-        if (!s->moved[u])
+        if (!s->times_copied[u])
             job.wrong = "the reader finishes before all units are copied";
     return true;
 }
@@ -73,7 +76,7 @@ static bool step_side(struct state *s, enum side side)
         return true;
     case COMPARE_AND_SWAP:
         me->stage = READ_WORD;
-        if (s->word == me->old || job.blind) {
+        if (s->word == me->old || job.stores_without_compare) {
             got = claim_piece(side, &c);
             s->word = split_pack(c);
             me->first = got.first;
@@ -85,7 +88,7 @@ static bool step_side(struct state *s, enum side side)
         if (s->reader_finished && side == OWNER)
             job.wrong = "the owner writes after the reader has finished";
         copy_units(s, me);
-        s->wrote += side == OWNER ? me->count : 0;
+        s->units_written += side == OWNER ? me->count : 0;
         me->stage = READ_WORD;
         return true;
     case FINISHED:
@@ -117,14 +120,14 @@ static uint32_t explore_job(uint32_t units, bool blind, bool hasty)
     memset(&first, 0, sizeof(first));
     first.word = split_pack((struct split){.back = units});
     job.units = units;
-    job.blind = blind;
-    job.hasty = hasty;
+    job.stores_without_compare = blind;
+    job.ignores_claimed_units = hasty;
     job.wrong = NULL;
     explore_open(&e, sizeof(first));
     explore_run(&e, &first, expand_state);
     if (job.wrong && !blind && !hasty) {
         printf("%u units: %s:\n", units, job.wrong);
-        explore_print_trail(&e, e.at);
+        explore_print_trail(&e, e.current);
     }
     const uint32_t count = e.count;
     explore_close(&e);

@@ -26,7 +26,7 @@
 #define ROUNDS        3
 #define MACHINE       (sizeof(struct agree) + (3 * WORDS + 5) * sizeof(uint64_t))
 #define LEFT          2      /* kind of a reply, besides enum agree_kind: the sender has left MPI_Finalize */
-#define ASK           3      /* kind of a request: reply LEFT, now or when the receiver leaves */
+#define REQUEST_LEFT  3      /* kind of a request: reply LEFT, now or when the receiver leaves */
 #define ENDED         0x4000 /* result of a process that may leave; the agreed value is not checked */
 
 struct simulated_message {
@@ -36,15 +36,17 @@ struct simulated_message {
 /* Memory of this type compares byte by byte. */
 struct world {
     uint64_t machines[PROCESSES_MAX][ROUNDS][MACHINE / 8];
-    struct simulated_message mail[PROCESSES_MAX][PROCESSES_MAX][QUEUE]; /* indexed by sender and receiver */
+    struct simulated_message messages[PROCESSES_MAX][PROCESSES_MAX]
+                                     [QUEUE]; /* indexed by sender and receiver */
     uint8_t queued[PROCESSES_MAX][PROCESSES_MAX];
-    uint8_t dead[PROCESSES_MAX];                 /* 1: has died */
-    uint8_t knows[PROCESSES_MAX][PROCESSES_MAX]; /* knows[i][k] is 1: process i was notified that k died */
-    uint8_t begun[PROCESSES_MAX];                /* number of agreements begun */
-    uint8_t forgot[PROCESSES_MAX];               /* number of agreements forgotten */
-    uint8_t
-        requested[PROCESSES_MAX]; /* set of processes that have requested LEFT from this process (kind ASK) */
-    uint8_t left[PROCESSES_MAX];  /* 1: has decided all agreements and answers queries only */
+    uint8_t dead[PROCESSES_MAX]; /* 1: has died */
+    uint8_t knows_dead[PROCESSES_MAX]
+                      [PROCESSES_MAX]; /* knows[i][k] is 1: process i was notified that k died */
+    uint8_t begun[PROCESSES_MAX];      /* number of agreements begun */
+    uint8_t forgotten[PROCESSES_MAX];  /* number of agreements forgotten */
+    uint8_t requested
+        [PROCESSES_MAX]; /* set of processes that have requested LEFT from this process (kind REQUEST_LEFT) */
+    uint8_t has_left[PROCESSES_MAX];        /* 1: has decided all agreements and answers queries only */
     uint16_t result[PROCESSES_MAX][ROUNDS]; /* of living processes: 0x8000 | result words, once decided */
 };
 
@@ -75,7 +77,7 @@ static void send_simulated_message(void *arg, uint32_t to, const struct agree_me
         return;
     uint8_t *queued = &p->w->queued[p->from][to];
     CHECK_TRUE(*queued < QUEUE);
-    p->w->mail[p->from][to][(*queued)++] =
+    p->w->messages[p->from][to][(*queued)++] =
         (struct simulated_message){(uint8_t)p->round,    (uint8_t)m->kind,           (uint8_t)m->epoch,
                                    (uint8_t)m->decided,  (uint8_t)(m->data[0] & 31), (uint8_t)m->data[1],
                                    (uint8_t)~m->data[2], (uint8_t)m->data[3],        (uint8_t)m->data[4]};
@@ -94,16 +96,16 @@ static uint64_t get_contribution(uint32_t i)
 
 static struct simulated_message dequeue_simulated_message(struct world *w, uint32_t from, uint32_t to)
 {
-    struct simulated_message first = w->mail[from][to][0];
+    struct simulated_message first = w->messages[from][to][0];
     w->queued[from][to]--;
-    memmove(&w->mail[from][to][0], &w->mail[from][to][1], w->queued[from][to] * sizeof(first));
-    memset(&w->mail[from][to][w->queued[from][to]], 0, sizeof(first));
+    memmove(&w->messages[from][to][0], &w->messages[from][to][1], w->queued[from][to] * sizeof(first));
+    memset(&w->messages[from][to][w->queued[from][to]], 0, sizeof(first));
     return first;
 }
 
 static uint32_t find_first_undecided(struct world *w, uint32_t i)
 {
-    uint32_t first = w->forgot[i];
+    uint32_t first = w->forgotten[i];
     while (first < w->begun[i] && get_agreement(w, i, first)->decided)
         first++;
     return first;
@@ -112,13 +114,13 @@ static uint32_t find_first_undecided(struct world *w, uint32_t i)
 /* Forgets agreements as round.c does after each decision. */
 static void forget_agreements(struct world *w, uint32_t i)
 {
-    uint32_t below = w->forgot[i];
+    uint32_t below = w->forgotten[i];
     for (uint32_t k = below; k < w->begun[i]; k++)
         if (get_agreement(w, i, k)->decided && agree_decode_first_open(get_agreement(w, i, k)) > below)
             below = agree_decode_first_open(get_agreement(w, i, k));
     CHECK_TRUE(below <= find_first_undecided(w, i));
-    for (; w->forgot[i] < below; w->forgot[i]++)
-        memset(w->machines[i][w->forgot[i]], 0, MACHINE);
+    for (; w->forgotten[i] < below; w->forgotten[i]++)
+        memset(w->machines[i][w->forgotten[i]], 0, MACHINE);
 }
 
 static void post_simulated_message(struct outbox *p, uint32_t to, uint8_t kind)
@@ -128,7 +130,7 @@ static void post_simulated_message(struct outbox *p, uint32_t to, uint8_t kind)
     p->messages_left--;
     CHECK_TRUE(p->w->queued[p->from][to] < QUEUE);
     if (!p->w->dead[to])
-        p->w->mail[p->from][to][p->w->queued[p->from][to]++] =
+        p->w->messages[p->from][to][p->w->queued[p->from][to]++] =
             (struct simulated_message){.round = (uint8_t)p->round, .kind = kind};
 }
 
@@ -139,11 +141,11 @@ static void handle_leave_message(struct world *w, const struct event *e, const s
 {
     struct agree *a = get_agreement(w, e->at, l->round);
     p->round = l->round;
-    if (l->kind == LEFT && !w->left[e->at] && !a->decided)
+    if (l->kind == LEFT && !w->has_left[e->at] && !a->decided)
         agree_end_without_result(a, out);
-    else if (l->kind != LEFT && w->left[e->at])
+    else if (l->kind != LEFT && w->has_left[e->at])
         post_simulated_message(p, e->from, LEFT);
-    else if (l->kind == ASK)
+    else if (l->kind == REQUEST_LEFT)
         w->requested[e->at] |= (uint8_t)(1 << e->from);
 }
 
@@ -153,15 +155,15 @@ static void request_contributions(struct world *w, uint32_t i, bool led, struct 
 {
     const struct agree *a = get_agreement(w, i, p->round);
     for (uint32_t k = 0; k < nprocesses && processes_leave && !led && a->epoch == i && !a->decided; k++)
-        if (k != i && !w->knows[i][k])
-            post_simulated_message(p, k, ASK);
+        if (k != i && !w->knows_dead[i][k])
+            post_simulated_message(p, k, REQUEST_LEFT);
 }
 
 static void receive_simulated_message(struct world *w, const struct event *e, struct outbox *p,
                                       const struct agree_out *out)
 {
     struct simulated_message l = dequeue_simulated_message(w, e->from, e->at);
-    if (l.kind >= LEFT || w->left[e->at]) {
+    if (l.kind >= LEFT || w->has_left[e->at]) {
         handle_leave_message(w, e, &l, p, out);
         return;
     }
@@ -174,7 +176,7 @@ static void receive_simulated_message(struct world *w, const struct event *e, st
     m->data[3] = l.have;
     m->data[4] = l.dead;
     p->round = l.round;
-    if (l.round >= w->forgot[e->at]) {
+    if (l.round >= w->forgotten[e->at]) {
         const bool led = get_agreement(w, e->at, l.round)->epoch == e->at;
         agree_receive(get_agreement(w, e->at, l.round), e->from, m, out);
         request_contributions(w, e->at, led, p);
@@ -190,7 +192,7 @@ static int step_process(struct world *w, const struct event *e, int most)
     struct outbox p = {w, e->at, w->begun[e->at], most < 0 ? 1000 : most};
     struct agree_out out = {send_simulated_message, &p, (struct agree_message *)room};
     if (e->event_kind == LEAVE) {
-        w->left[e->at] = 1;
+        w->has_left[e->at] = 1;
         p.round = 0;
         for (uint32_t k = 0; k < nprocesses; k++)
             if (w->requested[e->at] >> k & 1)
@@ -200,8 +202,8 @@ static int step_process(struct world *w, const struct event *e, int most)
     } else if (e->event_kind == BEGIN) {
         agree_begin(get_agreement(w, e->at, w->begun[e->at]++), words, &out);
     } else if (e->event_kind == NOTIFY_DEATH) {
-        w->knows[e->at][e->from] = 1;
-        for (p.round = w->forgot[e->at]; p.round < nrounds && !w->left[e->at]; p.round++) {
+        w->knows_dead[e->at][e->from] = 1;
+        for (p.round = w->forgotten[e->at]; p.round < nrounds && !w->has_left[e->at]; p.round++) {
             struct agree *a = get_agreement(w, e->at, p.round);
             const bool led = a->epoch == e->at;
             agree_member_died(a, e->from, &out);
@@ -220,9 +222,9 @@ static void kill_process(struct world *w, uint32_t i)
     memset(w->result[i], 0, sizeof(w->result[i]));
     memset(w->machines[i], 0, sizeof(w->machines[i]));
     for (uint32_t k = 0; k < nprocesses; k++) {
-        memset(w->mail[k][i], 0, sizeof(w->mail[k][i]));
+        memset(w->messages[k][i], 0, sizeof(w->messages[k][i]));
         w->queued[k][i] = 0;
-        w->knows[i][k] = 0;
+        w->knows_dead[i][k] = 0;
     }
 }
 
@@ -255,7 +257,7 @@ static void check_decision(struct world *w, uint32_t i, uint32_t round)
 
 static void check_decisions_and_forget(struct world *w, uint32_t i)
 {
-    for (uint32_t round = w->forgot[i]; round < nrounds; round++)
+    for (uint32_t round = w->forgotten[i]; round < nrounds; round++)
         check_decision(w, i, round);
     forget_agreements(w, i);
 }
@@ -277,7 +279,7 @@ static void check_final_state(struct world *w)
             if (w->dead[i])
                 continue;
             CHECK_TRUE(w->result[i][round] != 0);
-            if (w->forgot[i] > round || processes_leave)
+            if (w->forgotten[i] > round || processes_leave)
                 continue;
             CHECK_TRUE(gone == UINT64_MAX || gone == unreachable_members_mask(w, i, round));
             gone = unreachable_members_mask(w, i, round);
@@ -301,13 +303,13 @@ static int list_events(const struct world *w, struct event *list)
             continue;
         if (w->begun[i] < nrounds)
             list[count++] = (struct event){BEGIN, i, 0};
-        else if (processes_leave && !w->left[i] && has_all_results(w, i))
+        else if (processes_leave && !w->has_left[i] && has_all_results(w, i))
             list[count++] = (struct event){LEAVE, i, 0};
         for (uint32_t k = 0; k < nprocesses; k++) {
             /* A process receives nothing from a process that it knows to be dead. */
-            if (w->queued[k][i] && !w->knows[i][k])
+            if (w->queued[k][i] && !w->knows_dead[i][k])
                 list[count++] = (struct event){RECEIVE, i, k};
-            if (w->dead[k] && !w->knows[i][k])
+            if (w->dead[k] && !w->knows_dead[i][k])
                 list[count++] = (struct event){NOTIFY_DEATH, i, k};
         }
     }

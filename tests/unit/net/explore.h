@@ -13,30 +13,30 @@
 #include <string.h>
 
 struct explore {
-    size_t size;        /* bytes of one state */
-    uint32_t count;     /* number of states found */
-    uint32_t room;      /* capacity, in states, of the arrays */
-    uint32_t slots;     /* slots of the hash table, a power of two */
-    uint32_t at;        /* the state whose successors are being added */
-    char *states;       /* in the order of discovery */
-    uint32_t *from;     /* predecessor: the state from which each state was reached first */
-    const char **event; /* the event that led from the predecessor to the state */
-    uint32_t *table;    /* hash table of state index + 1; 0: empty slot */
+    size_t size;           /* bytes of one state */
+    uint32_t count;        /* number of states found */
+    uint32_t capacity;     /* of the arrays, in states */
+    uint32_t slots;        /* slots of the hash table, a power of two */
+    uint32_t current;      /* the state whose successors are being added */
+    char *states;          /* in the order of discovery */
+    uint32_t *predecessor; /* the state from which each state was reached first */
+    const char **event;    /* the event that led from the predecessor to the state */
+    uint32_t *table;       /* hash table of state index + 1; 0: empty slot */
 };
 
 static inline void explore_open(struct explore *e, size_t size)
 {
-    *e = (struct explore){.size = size, .room = 1 << 12, .slots = 1 << 13};
-    e->states = malloc(e->room * size);
-    e->from = malloc(e->room * sizeof(*e->from));
-    e->event = malloc(e->room * sizeof(*e->event));
+    *e = (struct explore){.size = size, .capacity = 1 << 12, .slots = 1 << 13};
+    e->states = malloc(e->capacity * size);
+    e->predecessor = malloc(e->capacity * sizeof(*e->predecessor));
+    e->event = malloc(e->capacity * sizeof(*e->event));
     e->table = calloc(e->slots, sizeof(*e->table));
 }
 
 static inline void explore_close(struct explore *e)
 {
     free(e->states);
-    free(e->from);
+    free(e->predecessor);
     free(e->event);
     free(e->table);
 }
@@ -61,15 +61,15 @@ static inline uint32_t explore_hash_state(const struct explore *e, const void *s
 
 static inline void explore_grow(struct explore *e)
 {
-    e->room *= 2;
+    e->capacity *= 2;
     e->slots *= 2;
-    e->states = realloc(e->states, e->room * e->size);
-    e->from = realloc(e->from, e->room * sizeof(*e->from));
-    e->event = realloc(e->event, e->room * sizeof(*e->event));
+    e->states = realloc(e->states, e->capacity * e->size);
+    e->predecessor = realloc(e->predecessor, e->capacity * sizeof(*e->predecessor));
+    e->event = realloc(e->event, e->capacity * sizeof(*e->event));
     free(e->table);
     e->table = calloc(e->slots, sizeof(*e->table));
-    if (!e->states || !e->from || !e->event || !e->table) {
-        printf("explore: no memory for %u states\n", e->room);
+    if (!e->states || !e->predecessor || !e->event || !e->table) {
+        printf("explore: no memory for %u states\n", e->capacity);
         exit(1);
     }
     for (uint32_t i = 0; i < e->count; i++) {
@@ -88,7 +88,7 @@ static inline uint32_t explore_add(struct explore *e, const void *state, const c
     for (; e->table[slot]; slot = (slot + 1) & (e->slots - 1))
         if (memcmp(explore_state(e, e->table[slot] - 1), state, e->size) == 0)
             return e->table[slot] - 1;
-    if (e->count == e->room) {
+    if (e->count == e->capacity) {
         explore_grow(e);
         slot = explore_hash_state(e, state);
         while (e->table[slot])
@@ -96,7 +96,7 @@ static inline uint32_t explore_add(struct explore *e, const void *state, const c
     }
     e->table[slot] = e->count + 1;
     memcpy(e->states + e->count * e->size, state, e->size);
-    e->from[e->count] = e->at;
+    e->predecessor[e->count] = e->current;
     e->event[e->count] = event;
     return e->count++;
 }
@@ -109,8 +109,8 @@ static inline bool explore_run(struct explore *e, const void *first,
     explore_add(e, first, "begin");
     char *state = malloc(e->size); /* a copy: explore_grow may move the array */
     bool good = true;
-    for (e->at = 0; good && e->at < e->count; e->at++) {
-        memcpy(state, explore_state(e, e->at), e->size);
+    for (e->current = 0; good && e->current < e->count; e->current++) {
+        memcpy(state, explore_state(e, e->current), e->size);
         good = expand_state(e, state);
         if (!good)
             break;
@@ -123,7 +123,7 @@ static inline bool explore_run(struct explore *e, const void *first,
 static inline void explore_print_trail(const struct explore *e, uint32_t i)
 {
     if (i != 0)
-        explore_print_trail(e, e->from[i]);
+        explore_print_trail(e, e->predecessor[i]);
     printf("  %s\n", e->event[i]);
 }
 
@@ -137,7 +137,7 @@ static inline uint32_t explore_all_states(size_t size, const void *first,
     explore_open(&e, size);
     explore_run(&e, first, expand_state);
     if (unexpected())
-        explore_print_trail(&e, e.at);
+        explore_print_trail(&e, e.current);
     const uint32_t count = e.count;
     explore_close(&e);
     return count;

@@ -68,8 +68,8 @@ static inline bool world_is_settled(void)
 {
     if (!network_is_idle())
         return false;
-    for (uint32_t i = 0; i < world.set.processes; i++)
-        for (uint32_t k = 0; k < world.set.processes; k++)
+    for (uint32_t i = 0; i < world.settings.processes; i++)
+        for (uint32_t k = 0; k < world.settings.processes; k++)
             if (i != k &&
                 (!flow_is_complete(&world.processes[i].flows[k]) || !endpoint_is_idle(find_endpoint(i, k)) ||
                  connection_state(find_endpoint(i, k)) != connection_state(find_endpoint(k, i)) ||
@@ -90,7 +90,7 @@ static inline void deliver_and_progress_all(void)
             ;
         fabric_fail_request(qp, false);
     }
-    for (uint32_t i = 0; i < world.set.processes; i++)
+    for (uint32_t i = 0; i < world.settings.processes; i++)
         for (int k = 0; k < 4 && !world.processes[i].has_ended; k++)
             net_progress(&world.processes[i].net);
 }
@@ -98,8 +98,8 @@ static inline void deliver_and_progress_all(void)
 /* Activates all ports and advances time until nothing happens any more. */
 static inline bool settle_world(void)
 {
-    for (uint32_t i = 0; i < world.set.processes; i++) {
-        for (uint32_t k = 0; k < world.set.ports; k++)
+    for (uint32_t i = 0; i < world.settings.processes; i++) {
+        for (uint32_t k = 0; k < world.settings.ports; k++)
             world_set_port(i, k, true);
         world_report_ports(i);
     }
@@ -108,7 +108,7 @@ static inline bool settle_world(void)
         if (world_is_settled())
             return true;
         world_now += SETTLE_STEP_NS;
-        for (uint32_t i = 0; i < world.set.processes && round % ROUNDS_PER_HEARTBEAT == 0; i++)
+        for (uint32_t i = 0; i < world.settings.processes && round % ROUNDS_PER_HEARTBEAT == 0; i++)
             world_request_heartbeat(i);
     }
     return false;
@@ -118,8 +118,8 @@ static inline void print_world(void)
 {
     static const char *const states[] = {"idle",    "connecting",   "half open", "open",
                                          "closing", "close agreed", "failed"};
-    for (uint32_t i = 0; i < world.set.processes; i++)
-        for (uint32_t k = 0; k < world.set.processes; k++) {
+    for (uint32_t i = 0; i < world.settings.processes; i++)
+        for (uint32_t k = 0; k < world.settings.processes; k++) {
             const struct ib_endpoint *ep = world.processes[i].has_ended ? NULL : find_endpoint(i, k);
             const struct world_flow *f = &world.processes[i].flows[k];
             if (!ep)
@@ -165,8 +165,8 @@ static inline void check_connection(const struct ib_endpoint *a, const struct ib
 
 static inline void check_connections(void)
 {
-    for (uint32_t i = 0; i < world.set.processes; i++)
-        for (uint32_t k = 0; k < world.set.processes; k++) {
+    for (uint32_t i = 0; i < world.settings.processes; i++)
+        for (uint32_t k = 0; k < world.settings.processes; k++) {
             EXPECT_EQ(world_read_flag(i, k), world.processes[i].flows[k].flag);
             if (i != k && connection_state(find_endpoint(i, k)) == CONN_OPEN)
                 check_connection(find_endpoint(i, k), find_endpoint(k, i));
@@ -176,7 +176,7 @@ static inline void check_connections(void)
 /* Checks that late flags did not overwrite memory that was deregistered and reused. */
 static inline void check_released_flags(void)
 {
-    for (uint32_t i = 0; i < world.set.processes; i++)
+    for (uint32_t i = 0; i < world.settings.processes; i++)
         for (uint32_t k = 0; k < world.processes[i].nreleased; k++)
             for (uint32_t at = 0; at < WORLD_FLAGS; at++)
                 EXPECT_EQ(world.processes[i].released_flags[k][at], 0x5b);
@@ -186,8 +186,8 @@ static inline bool close_all_connections(void)
 {
     for (int tries = 0; tries < 20; tries++) {
         bool any = false;
-        for (uint32_t i = 0; i < world.set.processes; i++)
-            for (uint32_t k = 0; k < world.set.processes; k++)
+        for (uint32_t i = 0; i < world.settings.processes; i++)
+            for (uint32_t k = 0; k < world.settings.processes; k++)
                 if (connection_state(find_endpoint(i, k)) == CONN_OPEN) {
                     any = true;
                     ib_peer_close_guest(&world.processes[i].ib->base, world.processes[i].net.peers[k], true);
@@ -204,7 +204,7 @@ static inline bool close_all_connections(void)
  * reports that their frames arrived. */
 static inline void count_retained_records(uint32_t rank, uint32_t *small, uint32_t *large)
 {
-    for (uint32_t k = 0; k < world.set.processes; k++)
+    for (uint32_t k = 0; k < world.settings.processes; k++)
         if (find_endpoint(rank, k))
             list_foreach(pos, &find_endpoint(rank, k)->unacknowledged)
             {
@@ -217,7 +217,7 @@ static inline void count_retained_records(uint32_t rank, uint32_t *small, uint32
 
 static inline void check_no_resources_left(void)
 {
-    for (uint32_t i = 0; i < world.set.processes; i++) {
+    for (uint32_t i = 0; i < world.settings.processes; i++) {
         const struct ib *ib = world.processes[i].ib;
         uint32_t small = 0, large = 0, cq = 0;
         count_retained_records(i, &small, &large);
@@ -254,8 +254,8 @@ static inline void try_to_finalize(uint32_t rank)
 static inline void check_all_end(void)
 {
     bool ended = false;
-    for (uint32_t i = 0; i < world.set.processes; i++)
-        for (uint32_t k = 0; k < world.set.ports && !world.processes[i].has_ended; k++) {
+    for (uint32_t i = 0; i < world.settings.processes; i++)
+        for (uint32_t k = 0; k < world.settings.ports && !world.processes[i].has_ended; k++) {
             world_set_port(i, k, true);
             world_report_ports(i);
         }
@@ -263,12 +263,12 @@ static inline void check_all_end(void)
         const bool fast = round > SETTLE_ROUNDS / 3;
         deliver_and_progress_all();
         ended = true;
-        for (uint32_t i = 0; i < world.set.processes; i++) {
+        for (uint32_t i = 0; i < world.settings.processes; i++) {
             try_to_finalize(i);
             ended = ended && world.processes[i].has_ended;
         }
         world_now += fast ? UINT64_C(5000000000) : SETTLE_STEP_NS;
-        for (uint32_t i = 0; i < world.set.processes; i++)
+        for (uint32_t i = 0; i < world.settings.processes; i++)
             if (!world.processes[i].has_ended && (fast || round % ROUNDS_PER_HEARTBEAT == 0))
                 world_request_heartbeat(i);
     }

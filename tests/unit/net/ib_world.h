@@ -76,9 +76,9 @@ struct world_process {
     struct boot boot;
     struct ib *ib;
     struct net_port ports[FABRIC_PORTS];
-    struct ib_device further[FABRIC_PORTS]; /* devices of the rails after the first */
-    struct world_flow flows[FABRIC_NODES];  /* indexed by destination */
-    char *memory;                           /* target of the peers' puts */
+    struct ib_device other_devices[FABRIC_PORTS]; /* devices of the rails after the first */
+    struct world_flow flows[FABRIC_NODES];        /* indexed by destination */
+    char *memory;                                 /* target of the peers' puts */
     struct net_mem mem;
     struct net_key key;
     char *flags; /* target of the peers' puts without completion */
@@ -91,7 +91,7 @@ struct world_process {
 };
 
 static struct world {
-    struct world_settings set;
+    struct world_settings settings;
     struct world_process processes[FABRIC_NODES];
     uint32_t node_of[FABRIC_NODES], all[FABRIC_NODES];
     uint32_t length; /* length in bytes of every new frame; 0: lengths vary */
@@ -219,7 +219,7 @@ static inline void world_init_device(struct world_process *p, uint32_t port, str
         .port_attr = {.state = IBV_PORT_ACTIVE, .active_mtu = IBV_MTU_1024, .max_msg_sz = 1u << 30},
         .port = 1,
         .last_byte_last = true,
-        .survey = {.ports = p->ports, .count = world.set.ports, .devices = world.set.ports},
+        .survey = {.ports = p->ports, .count = world.settings.ports, .devices = world.settings.ports},
         .address = {.lid = a->lid, .mtu = IBV_MTU_1024, .subnet = a->subnet},
         .used = used};
     snprintf(d->name, sizeof(d->name), "a%u of rank %u", port, p->net.rank);
@@ -228,10 +228,10 @@ static inline void world_init_device(struct world_process *p, uint32_t port, str
 static inline void world_init_rails(struct world_process *p)
 {
     struct ib *ib = p->ib;
-    for (uint32_t i = 0; i < world.set.ports; i++) {
-        struct ib_device *d = i == 0 ? &ib->device : &p->further[i];
+    for (uint32_t i = 0; i < world.settings.ports; i++) {
+        struct ib_device *d = i == 0 ? &ib->device : &p->other_devices[i];
         world_init_device(p, i, d);
-        d->address.rails = world.set.ports;
+        d->address.rails = world.settings.ports;
         ib->adapters[i] = (struct ib_adapter){
             .device = d, .index = (uint8_t)i, .cq = fabric_cq(d->context), .cq_size = 8192};
         ib->rails[i] = (struct ib_rail){.device = d,
@@ -242,13 +242,13 @@ static inline void world_init_rails(struct world_process *p)
                                         .weight = 1,
                                         .index = (uint8_t)i};
     }
-    ib->nadapters = ib->nrails = world.set.ports;
+    ib->nadapters = ib->nrails = world.settings.ports;
 }
 
 static inline void world_open_transport(struct world_process *p)
 {
     struct ib *ib = calloc(1, sizeof(*ib));
-    const struct world_settings *s = &world.set;
+    const struct world_settings *s = &world.settings;
     p->ib = ib;
     ib->base = (struct transport){.ops = &ib_transport, .net = &p->net};
     ib->events = &ib_events;
@@ -294,7 +294,7 @@ static inline void world_open_process(struct world_process *p, uint32_t rank)
 {
     static const struct boot_backend backend = {
         .name = "test", .get = world_get_rail_info, .abort = world_report_abort};
-    const uint32_t n = world.set.processes;
+    const uint32_t n = world.settings.processes;
     p->boot = (struct boot){.rank = rank,
                             .size = n,
                             .node = rank,
@@ -316,7 +316,7 @@ static inline void world_open_process(struct world_process *p, uint32_t rank)
                           .doorbell_fd = -1,
                           .deliver = world_deliver_frame,
                           .deliver_ctx = p};
-    p->net.fate = world.set.puts_have_status ? world_put_status : NULL;
+    p->net.fate = world.settings.puts_have_status ? world_put_status : NULL;
     p->net.has_arrived = world_put_has_arrived;
     p->net.doorbell = &p->net.own_doorbell;
     p->net.peers = calloc(n, sizeof(struct peer *));
@@ -365,7 +365,7 @@ static inline void world_open(struct world_settings set)
         log_threshold = LOG_ERROR;
         tuned = true;
     }
-    world = (struct world){.set = set};
+    world = (struct world){.settings = set};
     world_set_tunable("IB_MESSAGES", set.messages);
     world_set_tunable("IB_STRIPE", set.stripe);
     fabric_open(set.one_network);
@@ -386,7 +386,7 @@ static inline void world_process_end(struct world_process *p)
         return;
     p->has_ended = true;
     ib->closing = true;
-    for (uint32_t to = 0; to < world.set.processes; to++)
+    for (uint32_t to = 0; to < world.settings.processes; to++)
         for (uint32_t i = 0; i < WORLD_PUTS; i++)
             ib_memory_release(&ib->base, &p->flows[to].puts[i].memory);
     ib_memory_release(&ib->base, &p->mem);
@@ -412,7 +412,7 @@ static inline void world_process_end(struct world_process *p)
 static inline void world_close_process(struct world_process *p)
 {
     world_process_end(p);
-    for (uint32_t to = 0; to < world.set.processes; to++)
+    for (uint32_t to = 0; to < world.settings.processes; to++)
         for (uint32_t i = 0; i < WORLD_PUTS; i++)
             free(p->flows[to].puts[i].bytes);
     free(p->flags);
@@ -423,7 +423,7 @@ static inline void world_close_process(struct world_process *p)
 
 static inline void world_close(void)
 {
-    for (uint32_t i = 0; i < world.set.processes; i++)
+    for (uint32_t i = 0; i < world.settings.processes; i++)
         world_close_process(&world.processes[i]);
     EXPECT_EQ(fabric.qps_created, fabric.qps_destroyed);
     fabric_close();
@@ -533,7 +533,7 @@ static inline uint64_t world_read_flag(uint32_t from, uint32_t to)
 static inline void world_renew_flags(uint32_t rank)
 {
     struct world_process *p = &world.processes[rank];
-    for (uint32_t i = 0; i < world.set.processes; i++)
+    for (uint32_t i = 0; i < world.settings.processes; i++)
         if (world_read_flag(i, rank) != world.processes[i].flows[rank].flag)
             return;
     if (p->nreleased == WORLD_RELEASED_MAX)
@@ -542,7 +542,7 @@ static inline void world_renew_flags(uint32_t rank)
     memset(p->flags, 0x5b, WORLD_FLAGS);
     p->released_flags[p->nreleased++] = p->flags;
     world_open_flags(p);
-    for (uint32_t i = 0; i < world.set.processes; i++)
+    for (uint32_t i = 0; i < world.settings.processes; i++)
         world.processes[i].flows[rank].flag = 0;
 }
 
@@ -558,7 +558,7 @@ static inline void world_set_port(uint32_t rank, uint32_t port, bool up)
 static inline void world_report_ports(uint32_t rank)
 {
     struct world_process *p = &world.processes[rank];
-    for (uint32_t i = 0; i < world.set.ports; i++)
+    for (uint32_t i = 0; i < world.settings.ports; i++)
         atomic_store(&p->ib->rails[i].down, fabric.adapters[rank][i].up ? 0 : world_now);
     if (p->unreported_ports)
         atomic_store(&p->ib->ports, 1);

@@ -24,10 +24,10 @@ _Static_assert(HELLOS <= 32, "a set of datagrams is a word");
 struct side_state {
     uint32_t datagrams; /* every one that was ever sent to this side */
     uint8_t state, mine, yours, seen, tries;
-    uint8_t later, queued, used; /* frames: not requested yet, queued, handled by the other side */
-    uint8_t qp : 7, counted : 1; /* state of the queue pair; its action OPENED was executed */
-    uint8_t qp_mine, qp_yours;   /* the two generations that the queue pair connects */
-    uint8_t unanswered;          /* HELLOs sent by the timer since the last answer */
+    uint8_t later, queued, handled; /* frames: not requested yet, queued, handled by the other side */
+    uint8_t qp : 7, counted : 1;    /* state of the queue pair; its action OPENED was executed */
+    uint8_t qp_mine, qp_yours;      /* the two generations that the queue pair connects */
+    uint8_t unanswered;             /* HELLOs sent by the timer since the last answer */
     uint8_t posted[QUEUE], completed[QUEUE]; /* sent and not arrived yet; arrived and not handled yet */
 };
 _Static_assert(sizeof(struct side_state) == 4 + 12 + 2 * QUEUE,
@@ -211,7 +211,7 @@ static bool handle_completion(struct pair_state *now, int me, bool late)
     switch (queue_pop(o->completed)) {
     case FRAME:
         EXPECT(c.state == CONN_HALF || c.state == CONN_OPEN || c.state == CONN_CLOSING);
-        now->side[!me].used++;
+        now->side[!me].handled++;
         apply_actions(now, me, &c, conn_frame_received(&c));
         break;
     case CLOSE:
@@ -304,7 +304,7 @@ static void check_side(const struct pair_state *now, int me)
         EXPECT_EQ(mine->qp, CONNECTED);
     /* No frame is lost or doubled. */
     EXPECT_EQ(mine->later + mine->queued + count_items(mine->posted, FRAME) +
-                  count_items(other->completed, FRAME) + mine->used,
+                  count_items(other->completed, FRAME) + mine->handled,
               the_limits.frames);
     /* No item follows CLOSE or AGREE. */
     for (int i = 0; i + 1 < QUEUE; i++) {
@@ -454,7 +454,7 @@ static void explore_within_limits(struct limits limits)
     struct explore e;
     explore_open(&e, sizeof(begin));
     if (!explore_run(&e, &begin, expand_state))
-        explore_print_trail(&e, e.at);
+        explore_print_trail(&e, e.current);
     bool state_seen[2][CONN_FAILED + 1] = {{false}};
     uint32_t newest = 0;
     for (uint32_t i = 0; i < e.count; i++) {

@@ -354,7 +354,7 @@ static void explore_with_buffers(const struct credit_rules *rules, uint32_t firs
             "failed with %u and %u buffers, limit %u, credit message due at %u, up to %u credits in a frame, "
             "calm after %u frames:\n",
             first_a, first_b, rules->most, rules->tell_at, limit, rules->calm_after);
-        explore_print_trail(&e, e.at);
+        explore_print_trail(&e, e.current);
     }
     states_seen += e.count;
     explore_close(&e);

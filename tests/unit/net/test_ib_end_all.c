@@ -460,7 +460,7 @@ static void explore_ends(uint8_t generations, struct budget a, struct budget b)
     }
     explore_open(&e, sizeof(begin));
     if (!explore_run(&e, &begin, expand_state))
-        explore_print_trail(&e, e.at);
+        explore_print_trail(&e, e.current);
     bool lost = false, agreed_breaks = false, repeated = false;
     for (uint32_t i = 0; i < e.count; i++) {
         const struct pair_state *s = explore_state(&e, i);

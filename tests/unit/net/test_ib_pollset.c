@@ -13,7 +13,7 @@ enum { PEERS = 1000 };
 struct receiver {
     struct pollset set;
     uint32_t traffic[PEERS];
-    bool in[PEERS], leaving[PEERS];
+    bool is_member[PEERS], is_leaving[PEERS];
     uint32_t added, removed;
 };
 
@@ -36,7 +36,7 @@ static uint32_t find_member_index(uint32_t id)
 static void complete_removal(uint32_t id)
 {
     pollset_remove_member(&r.set, id);
-    r.in[id] = r.leaving[id] = false;
+    r.is_member[id] = r.is_leaving[id] = false;
     EXPECT_EQ(find_member_index(id), POLLSET_NONE);
 }
 
@@ -47,14 +47,14 @@ static struct pollset_change receive_by_queue(uint32_t id, bool prompt)
     struct pollset_change change = pollset_count_frame(&r.set, id, &r.traffic[id]);
     if (change.add != POLLSET_NONE) {
         EXPECT_EQ(change.add, id);
-        EXPECT(!r.in[id]);
+        EXPECT(!r.is_member[id]);
         EXPECT_EQ(r.set.members[r.set.count - 1].id, id);
-        r.in[id] = true;
+        r.is_member[id] = true;
         r.added++;
     }
     if (change.remove != POLLSET_NONE) {
-        EXPECT(r.in[change.remove] && !r.leaving[change.remove] && change.remove != id);
-        r.leaving[change.remove] = true;
+        EXPECT(r.is_member[change.remove] && !r.is_leaving[change.remove] && change.remove != id);
+        r.is_leaving[change.remove] = true;
         r.removed++;
         if (prompt)
             complete_removal(change.remove);
@@ -65,7 +65,7 @@ static struct pollset_change receive_by_queue(uint32_t id, bool prompt)
 /* Receives a frame by ring if the connection is a member, else through the completion queue. */
 static void receive_frame(uint32_t id)
 {
-    if (r.in[id])
+    if (r.is_member[id])
         pollset_count_hit(&r.set, find_member_index(id));
     else
         receive_by_queue(id, true);
@@ -82,7 +82,7 @@ static uint32_t count_members(uint32_t first, uint32_t last)
 {
     uint32_t n = 0;
     for (uint32_t id = first; id <= last; id++)
-        n += r.in[id];
+        n += r.is_member[id];
     return n;
 }
 
@@ -104,7 +104,7 @@ static void test_limit_one(void)
     open_pollset(POLLSET_FIRST, POLLSET_SEQUENTIAL, 1);
     receive_frames(3, 9, 1000);
     EXPECT_EQ(r.added, 1);
-    EXPECT(r.in[3]);
+    EXPECT(r.is_member[3]);
     open_pollset(POLLSET_TRAFFIC, POLLSET_SEQUENTIAL, 1);
     receive_frames(3, 9, 1000);
     EXPECT_EQ(r.added, 1);
@@ -154,7 +154,7 @@ static void test_few_frames_make_a_member(void)
         receive_by_queue(2, true);
     receive_frames(1, 1, 5 * (int)r.set.window);
     EXPECT_EQ(receive_by_queue(2, true).add, POLLSET_NONE);
-    EXPECT(!r.in[2]);
+    EXPECT(!r.is_member[2]);
 }
 
 /* Twice as many connections as places, with the same number of frames each, in turn and in random order. */
@@ -187,12 +187,12 @@ static void test_replacement_needs_clearly_more_traffic(void)
         receive_frames(0, 0, 3);
         receive_frames(1, 1, 4);
     }
-    EXPECT(r.in[0] && r.removed == 0);
-    for (int i = 0; i < 10000 && !r.in[1]; i++) {
+    EXPECT(r.is_member[0] && r.removed == 0);
+    for (int i = 0; i < 10000 && !r.is_member[1]; i++) {
         receive_frames(0, 0, 1);
         receive_frames(1, 1, 3);
     }
-    EXPECT(r.in[1] && !r.in[0] && r.removed == 1);
+    EXPECT(r.is_member[1] && !r.is_member[0] && r.removed == 1);
     for (int i = 0; i < 100000; i++) {
         receive_frames(0, 0, 1);
         receive_frames(1, 1, 3);
@@ -264,7 +264,7 @@ static void test_several_members_leave_at_once(void)
     EXPECT_EQ(r.removed, LIMIT / 4 + 1);
     EXPECT_EQ(r.set.leaving, LIMIT / 4 + 1);
     for (uint32_t id = 0; id < LIMIT; id++)
-        if (r.leaving[id])
+        if (r.is_leaving[id])
             complete_removal(id);
     EXPECT_EQ(r.set.leaving, 0);
     for (uint32_t id = 100; id < 120; id++)
@@ -277,9 +277,9 @@ static void test_removed_member_needs_new_traffic(void)
     open_pollset(POLLSET_TRAFFIC, POLLSET_SEQUENTIAL, 1);
     receive_frames(0, 0, POLLSET_WORTH);
     receive_frames(1, 1, 100);
-    EXPECT(r.in[1] && r.removed == 1);
+    EXPECT(r.is_member[1] && r.removed == 1);
     receive_frames(0, 0, POLLSET_WORTH);
-    EXPECT(!r.in[0]);
+    EXPECT(!r.is_member[0]);
 }
 
 /* Frames of a member that arrive through the completion queue count as its traffic. */
@@ -290,7 +290,7 @@ static void test_full_ring_counts_as_traffic(void)
     for (int i = 0; i < 100; i++)
         receive_by_queue(0, true);
     receive_frames(5, 5, 3 * POLLSET_WORTH + 1);
-    EXPECT(r.in[0] && !r.in[1]);
+    EXPECT(r.is_member[0] && !r.is_member[1]);
     EXPECT_EQ(r.removed, 1);
 }
 
@@ -303,13 +303,13 @@ static void test_newcomers_are_not_replaced(void)
     receive_frames(0, LIMIT - 1, 200);
     for (int i = 0; i < 200000; i++) {
         uint32_t id = 10 + (uint32_t)i % (2 * LIMIT);
-        if (r.in[id])
+        if (r.is_member[id])
             pollset_count_hit(&r.set, find_member_index(id));
         else
             receive_by_queue(id, false);
         if (i % 500 == 499)
             for (uint32_t old = 0; old < LIMIT; old++)
-                if (r.leaving[old])
+                if (r.is_leaving[old])
                     complete_removal(old);
     }
     EXPECT_EQ(r.removed, LIMIT);
@@ -406,13 +406,13 @@ static void check_invariants(void)
     uint32_t leaving = 0, in = 0;
     for (uint32_t i = 0; i < s->count; i++) {
         const struct pollset_member *m = &s->members[i];
-        EXPECT(r.in[m->id]);
-        EXPECT_EQ(m->leaving, r.leaving[m->id]);
+        EXPECT(r.is_member[m->id]);
+        EXPECT_EQ(m->leaving, r.is_leaving[m->id]);
         EXPECT(m->leaving || m->traffic >= s->least);
         leaving += m->leaving;
     }
     for (uint32_t id = 0; id < 40; id++)
-        in += r.in[id];
+        in += r.is_member[id];
     EXPECT_EQ(in, s->count);
     EXPECT(s->count <= s->limit);
     EXPECT_EQ(leaving, s->leaving);
@@ -433,7 +433,7 @@ static void run_random_events(enum pollset_policy policy, enum pollset_order ord
             favourite = id;
         switch (random_bits % 16) {
         case 0:
-            if (r.leaving[id] || random_bits / 4096 % 64 == 0)
+            if (r.is_leaving[id] || random_bits / 4096 % 64 == 0)
                 complete_removal(id);
             break;
         case 1:
@@ -444,7 +444,7 @@ static void run_random_events(enum pollset_policy policy, enum pollset_order ord
             break;
         default:
             id = random_bits % 3 ? favourite : id;
-            if (r.in[id])
+            if (r.is_member[id])
                 pollset_count_hit(&r.set, find_member_index(id));
             else
                 receive_by_queue(id, false);

@@ -304,8 +304,8 @@ struct random_run_state {
         unsigned char bytes[RUN_SLOT_SIZE];
         size_t size;
     } sent[RUN_SLOTS];                       /* frames sent, by slot */
-    uint32_t built, whole, used;             /* number of frames built, completely arrived, consumed */
-    size_t arrived;                          /* bytes of frame number `whole` that have arrived */
+    uint32_t nbuilt, narrived, nconsumed;    /* number of frames built, completely arrived, consumed */
+    size_t arrived;                          /* bytes of frame number `narrived` that have arrived */
     size_t len[RUN_SLOTS];                   /* bytes of each frame, by slot */
     uint32_t grants[RUN_SLOTS], grant_count; /* credits in flight to the sender */
 };
@@ -314,11 +314,11 @@ static void random_build_frame(struct random_run_state *s)
 {
     char *room = ring_tx_next_slot(&s->p.tx);
     if (!room) {
-        EXPECT(s->built - s->used + s->p.rx.owed + s->grant_count > 0);
+        EXPECT(s->nbuilt - s->nconsumed + s->p.rx.owed + s->grant_count > 0);
         return;
     }
     size_t size = random_choice((uint32_t)ring_frame_max(RUN_SLOT_SIZE) + 1);
-    uint32_t slot = s->built % RUN_SLOTS;
+    uint32_t slot = s->nbuilt % RUN_SLOTS;
     for (size_t i = 0; i < size; i++) {
         static const unsigned char likely_bytes[] = {RING_FLAG_FIRST, RING_FLAG_SECOND, 0, 1};
         s->sent[slot].bytes[i] =
@@ -329,18 +329,18 @@ static void random_build_frame(struct random_run_state *s)
     uint32_t got;
     s->len[slot] = ring_tx_close(&s->p.tx, size, &got);
     EXPECT_EQ(got, slot);
-    s->built++;
+    s->nbuilt++;
 }
 
 static void random_deliver_bytes(struct random_run_state *s)
 {
-    for (uint32_t n = random_choice(100); n > 0 && s->whole != s->built; n--) {
-        uint32_t slot = s->whole % RUN_SLOTS;
+    for (uint32_t n = random_choice(100); n > 0 && s->narrived != s->nbuilt; n--) {
+        uint32_t slot = s->narrived % RUN_SLOTS;
         size_t at = slot * (size_t)RUN_SLOT_SIZE + s->arrived;
         /* The adapter reads the mirror at arrival: the sender must not have changed it meanwhile. */
         s->p.rx.ring[at] = s->p.tx.mirror[at];
         if (++s->arrived == s->len[slot]) {
-            s->whole++;
+            s->narrived++;
             s->arrived = 0;
         }
     }
@@ -352,10 +352,10 @@ static void random_receive_frame(struct random_run_state *s)
     bool broken = false;
     const char *frame = ring_rx_peek(&s->p.rx, &size, &broken);
     EXPECT(!broken);
-    EXPECT_EQ(frame != NULL, s->used != s->whole);
-    if (!frame || s->used == s->whole)
+    EXPECT_EQ(frame != NULL, s->nconsumed != s->narrived);
+    if (!frame || s->nconsumed == s->narrived)
         return;
-    uint32_t slot = s->used++ % RUN_SLOTS;
+    uint32_t slot = s->nconsumed++ % RUN_SLOTS;
     EXPECT_EQ(size, s->sent[slot].size);
     if (size == s->sent[slot].size)
         EXPECT(memcmp(frame, s->sent[slot].bytes, size) == 0);
@@ -367,7 +367,8 @@ static void test_random_run(void)
     static struct random_run_state s;
     s.p = ring_pair_open(RUN_SLOTS, RUN_SLOT_SIZE, UINT32_MAX - 999 * RUN_SLOTS + 1);
     int before = test_failures;
-    for (int steps = 0; s.used < RUN_FRAMES && steps < 100 * RUN_FRAMES && test_failures == before; steps++) {
+    for (int steps = 0; s.nconsumed < RUN_FRAMES && steps < 100 * RUN_FRAMES && test_failures == before;
+         steps++) {
         switch (random_choice(4)) {
         case 0:
             random_build_frame(&s);
@@ -387,7 +388,7 @@ static void test_random_run(void)
             }
         }
     }
-    EXPECT_EQ(s.used, RUN_FRAMES);
+    EXPECT_EQ(s.nconsumed, RUN_FRAMES);
     ring_pair_close(&s.p);
 }
 

@@ -40,12 +40,12 @@ static struct fabric_qp *choose_random_qp(void)
 
 static uint32_t choose_process(void)
 {
-    return ib_world_random_choice(world.set.processes);
+    return ib_world_random_choice(world.settings.processes);
 }
 
 static uint32_t choose_other_process(uint32_t than)
 {
-    return (than + 1 + ib_world_random_choice(world.set.processes - 1)) % world.set.processes;
+    return (than + 1 + ib_world_random_choice(world.settings.processes - 1)) % world.settings.processes;
 }
 
 static void progress_random_process(void)
@@ -103,7 +103,7 @@ static void report_random_ports(void)
 
 static void change_random_port(void)
 {
-    uint32_t rank = choose_process(), port = ib_world_random_choice(world.set.ports);
+    uint32_t rank = choose_process(), port = ib_world_random_choice(world.settings.ports);
     world_set_port(rank, port, !fabric.adapters[rank][port].up);
 }
 
@@ -274,7 +274,7 @@ static bool run_world(uint64_t number)
     else if (test_failures == before)
         world_check();
     if (test_failures != before) {
-        const struct world_settings *s = &world.set;
+        const struct world_settings *s = &world.settings;
         printf(
             "world %llu: %u processes, %u ports, %u lanes%s, %u buffers, scheme %d, %u rings, messages %s, "
             "stripe %s\n",

@@ -120,7 +120,7 @@ static void explore_setting(const struct setting *s)
     explore_run(&e, &first, expand_state);
     if (wrong) {
         printf("%s: %s, after these events:\n", s->name, wrong);
-        explore_print_trail(&e, e.at);
+        explore_print_trail(&e, e.current);
     }
     EXPECT(!wrong);
     EXPECT(e.count > 1000);

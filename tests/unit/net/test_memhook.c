@@ -30,14 +30,14 @@ static size_t page;
 
 /* A watched address, and the number of reports that its memory was released. */
 struct watch {
-    _Atomic uintptr_t at;
+    _Atomic uintptr_t address;
     _Atomic int notified;
 };
 
 static void count_release(void *ctx, uintptr_t start, size_t length)
 {
     struct watch *w = ctx;
-    if (atomic_load(&w->at) - start < length)
+    if (atomic_load(&w->address) - start < length)
         atomic_fetch_add(&w->notified, 1);
 }
 
@@ -60,7 +60,7 @@ static void close_hooks(void)
 static void *watch_address(void *p)
 {
     atomic_store(&watch.notified, 0);
-    atomic_store(&watch.at, (uintptr_t)p);
+    atomic_store(&watch.address, (uintptr_t)p);
     return p;
 }
 
@@ -178,7 +178,7 @@ static void test_allocator_is_reported(void)
         free(blocks[i]);
     malloc_trim(0);
     unsigned char resident = 1;
-    mincore((void *)((watch.at) & ~(page - 1)), page, &resident);
+    mincore((void *)((watch.address) & ~(page - 1)), page, &resident);
     EXPECT(!(resident & 1)); /* malloc_trim did release the page */
     EXPECT(watch.notified >= 1);
     free(blocks[BLOCKS - 1]);
@@ -195,7 +195,7 @@ static void *release_thread_memory(void *arg)
     char *volatile small[32];
     for (int round = 0; round < ROUNDS; round++) {
         char *p = map_pages(4);
-        atomic_store(&mine->at, (uintptr_t)p);
+        atomic_store(&mine->address, (uintptr_t)p);
         int before = atomic_load(&mine->notified);
         munmap(p, 4 * page);
         if (atomic_load(&mine->notified) == before)

@@ -50,7 +50,7 @@ static void test_pairs_are_limited(void)
 
 /* ---- every order of events ---- */
 
-enum { ENDS = 2, MESSAGES_MAX = 12, TROUBLES_MAX = 3 };
+enum { ENDS = 2, MESSAGES_MAX = 12, FAILURES_MAX = 3 };
 
 /* One end: `number` is that of its queue pair, `to` that of the peer's queue pair to which it is
  * connected. */
@@ -66,8 +66,8 @@ struct world {
         uint32_t number;
     } in_flight[ENDS][MESSAGES_MAX]; /* messages in flight to this end */
     uint32_t nin_flight[ENDS];
-    uint32_t made; /* queue pairs created so far */
-    uint32_t troubles;
+    uint32_t qps_created; /* queue pairs created so far */
+    uint32_t failures;
 };
 
 static struct explore space;
@@ -101,7 +101,7 @@ static void apply_actions(struct world *w, int who, unsigned actions, uint32_t p
                w->ends[1 - who].joint.generation != e->joint.generation - 1);
     if (actions & JOINT_DO_CREATE) {
         EXPECT(e->number == 0);
-        e->number = ++w->made;
+        e->number = ++w->qps_created;
     }
     if (actions & JOINT_DO_CONNECT) {
         EXPECT(e->number != 0 && e->to == 0 && peer != 0);
@@ -128,14 +128,14 @@ static void add_successors(struct explore *e, const struct world *w)
             apply_actions(&next, who, joint_receive(&next.ends[who].joint, &said), number);
             explore_add(e, &next, "a message arrives");
         }
-        if (w->troubles == TROUBLES_MAX)
+        if (w->failures == FAILURES_MAX)
             continue;
         next = *w;
-        next.troubles++;
+        next.failures++;
         apply_actions(&next, who, joint_separate(&next.ends[who].joint), 0);
         explore_add(e, &next, "a queue pair fails");
         next = *w;
-        next.troubles++;
+        next.failures++;
         apply_actions(&next, who, joint_set_wanted(&next.ends[who].joint, !w->ends[who].joint.wanted), 0);
         explore_add(e, &next, "a port goes down or comes up");
     }
@@ -154,8 +154,8 @@ static void test_every_order_ends_joined(void)
     explore_add(&space, &first, "one end begins");
     send_report(&first, 1);
     explore_add(&space, &first, "both ends begin");
-    for (space.at = 0; space.at < space.count; space.at++) {
-        struct world w = *(const struct world *)explore_state(&space, space.at);
+    for (space.current = 0; space.current < space.count; space.current++) {
+        struct world w = *(const struct world *)explore_state(&space, space.current);
         add_successors(&space, &w);
         if (w.nin_flight[0] || w.nin_flight[1])
             continue;

@@ -25,11 +25,11 @@ static inline uint32_t random_below(uint32_t n)
     return (fake_seed >> 8) % n;
 }
 
-/* Behaviour of the transport. `again`, `unregistrable`, `fails`: the event happens once in n times on
- * average; 0: never. */
+/* Behaviour of the transport: operations are refused (ERR_AGAIN), memory cannot be registered, or transfers
+ * fail once in n times on average; 0: never. */
 struct fake_rules {
     struct transport_caps caps;
-    uint32_t again, unregistrable, fails;
+    uint32_t refuses_one_in, unregistrable_one_in, fails_one_in;
 };
 
 /* A frame, put or get in flight. Frames and puts from one rank to another share a queue, in the order of
@@ -74,7 +74,7 @@ static int fake_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t w
                      size_t len)
 {
     EXPECT(len <= fake.caps.frame_max);
-    if (happens_by_chance(fake.again))
+    if (happens_by_chance(fake.refuses_one_in))
         return ERR_AGAIN;
     struct fake_item *f = calloc(1, sizeof(*f) + len);
     frame_write(&f->header, head, from, word);
@@ -112,10 +112,10 @@ static void fake_copy_half(struct fake_item *i)
 static int fake_queue_transfer(struct list *queue, char *to, const char *from, size_t len, struct net_op *op)
 {
     EXPECT(len > 0);
-    if (happens_by_chance(fake.again))
+    if (happens_by_chance(fake.refuses_one_in))
         return ERR_AGAIN;
     if (fake.caps.cpu_moves) {
-        bool fails = happens_by_chance(fake.fails);
+        bool fails = happens_by_chance(fake.fails_one_in);
         if (!fails)
             memmove(to, from, len);
         op->done(op, fails ? MPI_ERR_OTHER : 0);
@@ -146,7 +146,7 @@ static int fake_get(struct peer *peer, void *local, const struct net_mem *mem, u
 static int fake_register(struct transport *t, const void *address, size_t len, struct net_mem *mem,
                          struct net_key *key)
 {
-    if (happens_by_chance(fake.unregistrable))
+    if (happens_by_chance(fake.unregistrable_one_in))
         return MPI_ERR_OTHER;
     ((struct fake_rank *)t)->registered++;
     *mem = (struct net_mem){.address = (uintptr_t)address, .length = len, .handle = t};
@@ -186,7 +186,7 @@ static int fake_report_completion(struct list *queue, bool may_fail)
         struct fake_item *i = list_entry(pos, struct fake_item, link);
         if (!i->op)
             continue;
-        bool fails = may_fail && i->phase < 2 && happens_by_chance(fake.fails);
+        bool fails = may_fail && i->phase < 2 && happens_by_chance(fake.fails_one_in);
         if (i->phase < 2 && !fails)
             return 0;
         struct net_op *op = i->op;

@@ -303,9 +303,10 @@ static void test_software_adapter(void)
 
 static void test_refused_operations(void)
 {
-    run_episodes((struct fake_rules){.caps = {RDMA, .put_ordered = true, .last_byte_last = true}, .again = 3},
-                 20);
-    run_episodes((struct fake_rules){.caps = {RDMA, .last_byte_last = true}, .again = 3}, 20);
+    run_episodes(
+        (struct fake_rules){.caps = {RDMA, .put_ordered = true, .last_byte_last = true}, .refuses_one_in = 3},
+        20);
+    run_episodes((struct fake_rules){.caps = {RDMA, .last_byte_last = true}, .refuses_one_in = 3}, 20);
 }
 
 static void test_starving_transport(void)
@@ -313,7 +314,7 @@ static void test_starving_transport(void)
     uint64_t before = get_counter("p2p_starved_rendezvous");
     run_episodes((struct fake_rules){.caps = {RDMA, .put_ordered = true, .last_byte_last = true,
                                               .starves = true, .frame_max = 2048},
-                                     .again = 2},
+                                     .refuses_one_in = 2},
                  15);
     EXPECT(get_counter("p2p_starved_rendezvous") > before);
 }
@@ -321,8 +322,8 @@ static void test_starving_transport(void)
 static void test_failing_registration(void)
 {
     run_episodes((struct fake_rules){.caps = {RDMA, .put_ordered = true, .last_byte_last = true},
-                                     .unregistrable = 3,
-                                     .again = 8},
+                                     .unregistrable_one_in = 3,
+                                     .refuses_one_in = 8},
                  20);
 }
 
@@ -330,19 +331,20 @@ static void test_one_sided_only(void)
 {
     run_episodes((struct fake_rules){.caps = {.put = true, .put_ordered = true, .last_byte_last = true}}, 10);
     run_episodes((struct fake_rules){.caps = {.get = true, .put_ordered = true, .last_byte_last = true}}, 10);
-    run_episodes((struct fake_rules){.again = 4}, 10);
+    run_episodes((struct fake_rules){.refuses_one_in = 4}, 10);
 }
 
 /* Failing transfers: both sides are notified, and all other messages are correct. */
 static void test_failing_transfers(void)
 {
     failures_expected = true;
-    run_episodes((struct fake_rules){.caps = {RDMA, .put_ordered = true, .last_byte_last = true}, .fails = 4},
-                 20);
-    run_episodes((struct fake_rules){.caps = {RDMA, .last_byte_last = true}, .fails = 4}, 20);
+    run_episodes(
+        (struct fake_rules){.caps = {RDMA, .put_ordered = true, .last_byte_last = true}, .fails_one_in = 4},
+        20);
+    run_episodes((struct fake_rules){.caps = {RDMA, .last_byte_last = true}, .fails_one_in = 4}, 20);
     run_episodes(
         (struct fake_rules){.caps = {RDMA, .cpu_moves = true, .put_ordered = true, .last_byte_last = true},
-                            .fails = 4},
+                            .fails_one_in = 4},
         10);
     failures_expected = false;
 }

@@ -16,21 +16,22 @@ enum { FIRST = 100, STEADY = 20000, CANDIDATES = 3, KINDS = 2, ALL = 7 };
 
 struct machine {
     uint64_t cost[TUNE_CANDIDATES];
-    unsigned count, last, since; /* candidates; last candidate used; uses since the candidate changed */
-    uint32_t drift;              /* percent of the cost */
-    unsigned cold;               /* first uses, which touch new memory */
+    unsigned count, last_candidate,
+        uses_since_change;  /* candidates; last candidate used; uses since the candidate changed */
+    uint32_t drift_percent; /* percent of the cost */
+    unsigned cold_uses;     /* first uses, which touch new memory */
 };
 
 static uint64_t use_candidate(struct machine *m, unsigned c)
 {
-    uint64_t ns = m->cost[c] * m->drift / 100;
-    m->since = c == m->last ? m->since + 1 : 0;
-    m->last = c;
+    uint64_t ns = m->cost[c] * m->drift_percent / 100;
+    m->uses_since_change = c == m->last_candidate ? m->uses_since_change + 1 : 0;
+    m->last_candidate = c;
     ns = ns * (100 + random_below(20)) / 100;
-    if (m->since == 0)
+    if (m->uses_since_change == 0)
         ns = ns * 3 / 2;
-    if (m->cold > 0) {
-        m->cold--;
+    if (m->cold_uses > 0) {
+        m->cold_uses--;
         ns *= 4;
     }
     return random_below(100) == 0 ? ns * 20 : ns;
@@ -40,14 +41,14 @@ static uint64_t use_candidate(struct machine *m, unsigned c)
 static int measure_regret(struct tune *t, struct machine *m, int n, uint32_t drift_to)
 {
     uint64_t ours = 0, best = UINT64_MAX;
-    const uint32_t begin = random_seed, from = m->drift;
+    const uint32_t begin = random_seed, from = m->drift_percent;
     const struct machine start = *m;
     for (unsigned c = 0; c < m->count; c++) {
         uint64_t all = 0;
         *m = start;
         random_seed = begin;
         for (int i = 0; i < n; i++) {
-            m->drift = from + (uint32_t)((int64_t)(drift_to - from) * i / n);
+            m->drift_percent = from + (uint32_t)((int64_t)(drift_to - from) * i / n);
             all += use_candidate(m, c);
         }
         best = all < best ? all : best;
@@ -56,7 +57,7 @@ static int measure_regret(struct tune *t, struct machine *m, int n, uint32_t dri
     random_seed = begin;
     for (int i = 0; i < n; i++) {
         struct tune_ticket ticket = tune_pick_candidate(t, ALL);
-        m->drift = from + (uint32_t)((int64_t)(drift_to - from) * i / n);
+        m->drift_percent = from + (uint32_t)((int64_t)(drift_to - from) * i / n);
         const uint64_t ns = use_candidate(m, ticket.candidate);
         ours += ns;
         tune_report(t, &ticket, ns, true);
@@ -76,7 +77,7 @@ static void add_to_summary(struct summary *s, struct machine *before, struct mac
     tune_open(&t, before->count, NULL);
     r[0] = measure_regret(&t, before, FIRST, 100);
     r[1] = measure_regret(&t, before, STEADY, 150);
-    after->drift = 100;
+    after->drift_percent = 100;
     r[2] = measure_regret(&t, after, 10 * FIRST, 100);
     r[3] = measure_regret(&t, after, STEADY, 100);
     s->rows++;
@@ -88,7 +89,8 @@ static void add_to_summary(struct summary *s, struct machine *before, struct mac
 
 static struct machine make_machine(const struct cost_row *row, int kind)
 {
-    struct machine m = {.count = CANDIDATES, .last = UINT32_MAX, .drift = 100, .cold = 3};
+    struct machine m = {
+        .count = CANDIDATES, .last_candidate = UINT32_MAX, .drift_percent = 100, .cold_uses = 3};
     const uint32_t cost[KINDS][CANDIDATES] = {{row->lone_pieces, row->lone_read, row->lone_split},
                                               {row->window_pieces, row->window_read, row->window_split}};
     for (unsigned c = 0; c < CANDIDATES; c++)
@@ -140,7 +142,8 @@ static void test_random_machines(void)
         struct machine m[2];
         random_seed = k * 7919 + 1;
         for (int i = 0; i < 2; i++) {
-            m[i] = (struct machine){.count = CANDIDATES, .last = UINT32_MAX, .drift = 100, .cold = 3};
+            m[i] = (struct machine){
+                .count = CANDIDATES, .last_candidate = UINT32_MAX, .drift_percent = 100, .cold_uses = 3};
             for (unsigned c = 0; c < CANDIDATES; c++)
                 m[i].cost[c] = 1000 + random_below(5000);
         }
