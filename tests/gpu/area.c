@@ -29,7 +29,7 @@ bool area_load_cuda(void)
     return true;
 }
 
-static void area_require(cuda_result result, const char *what, enum area_kind kind)
+static void area_require_success(cuda_result result, const char *what, enum area_kind kind)
 {
     if (result == CUDA_OK)
         return;
@@ -75,7 +75,7 @@ struct area area_alloc(enum area_kind kind, size_t size)
     default:
         host = malloc(bytes);
     }
-    area_require(rc, "allocation", kind);
+    area_require_success(rc, "allocation", kind);
     a.at = host ? host : (char *)p;
     return a;
 }
@@ -89,8 +89,8 @@ void area_free(struct area *a)
     else if (a->kind >= AREA_VMM)
         program_unmap((cuda_pointer)a->at, round_up_to_units(a->size ? a->size : 1));
     else
-        area_require(a->kind == AREA_PINNED ? cu.free_host(a->at) : cu.free((cuda_pointer)a->at), "release",
-                     a->kind);
+        area_require_success(a->kind == AREA_PINNED ? cu.free_host(a->at) : cu.free((cuda_pointer)a->at),
+                             "release", a->kind);
     a->at = NULL;
 }
 
@@ -104,7 +104,7 @@ void area_write(const struct area *a, size_t at, const void *from, size_t size)
     if (is_host_accessible(a))
         memcpy(a->at + at, from, size);
     else if (size)
-        area_require(cu.to_device((cuda_pointer)a->at + at, from, size), "a copy", a->kind);
+        area_require_success(cu.to_device((cuda_pointer)a->at + at, from, size), "a copy", a->kind);
 }
 
 void area_read(const struct area *a, size_t at, void *to, size_t size)
@@ -112,7 +112,7 @@ void area_read(const struct area *a, size_t at, void *to, size_t size)
     if (is_host_accessible(a))
         memcpy(to, a->at + at, size);
     else if (size)
-        area_require(cu.to_host(to, (cuda_pointer)a->at + at, size), "a copy", a->kind);
+        area_require_success(cu.to_host(to, (cuda_pointer)a->at + at, size), "a copy", a->kind);
 }
 
 void area_pattern(char *out, size_t size, unsigned seed)

@@ -70,8 +70,8 @@ static bool has_overlap(const struct type_pair *m, int64_t count, const struct t
 /* Returns the length of the next part: half of the time everything that is left. */
 static size_t choose_part_length(size_t left)
 {
-    const size_t part = (size_t)random_in(1, 999);
-    return random_in(0, 1) || part > left ? left : part;
+    const size_t part = (size_t)random_in_range(1, 999);
+    return random_in_range(0, 1) || part > left ? left : part;
 }
 
 static void check_type(const struct type_pair *m, int64_t count)
@@ -92,7 +92,7 @@ static void check_type(const struct type_pair *m, int64_t count)
     if (!has_overlap(m, count, &a)) {
         char *back = malloc(a.size + 1);
         random_fill(got, bytes);
-        const size_t len = bytes && random_in(0, 1) ? random_bits() % bytes : bytes;
+        const size_t len = bytes && random_in_range(0, 1) ? random_bits() % bytes : bytes;
         model_unpack(&m->model, count, a.buffer, got, len);
         dt_cursor_init(&c, m->type, count, a.device_buffer);
         for (size_t at = 0; at < len;) {
@@ -112,8 +112,8 @@ static void check_type(const struct type_pair *m, int64_t count)
 static void test_random_types(void)
 {
     for (int i = 0; i < ROUNDS; i++) {
-        struct type_pair m = random_type(random_in(0, 3));
-        const int64_t count = random_in(0, 4);
+        struct type_pair m = random_type(random_in_range(0, 3));
+        const int64_t count = random_in_range(0, 4);
         const int before = test_failures;
         dtype_commit(m.type);
         check_type(&m, count);

@@ -42,7 +42,7 @@ static int switch_enter(void *b)
 {
     return softib_barrier_enter(b);
 }
-static int switch_test(void *b)
+static int switch_poll(void *b)
 {
     return softib_barrier_test(b);
 }
@@ -51,7 +51,7 @@ static void switch_leave(void *b)
     softib_barrier_leave(b);
 }
 static const struct barrier_interface by_switch = {softib_barrier_get_id, switch_join,  switch_enter,
-                                                   switch_test,           switch_leave, softib_barrier_free};
+                                                   switch_poll,           switch_leave, softib_barrier_free};
 
 static struct ibv_context *ctx;
 
@@ -70,7 +70,7 @@ static int wires_enter(void *b)
 {
     return softib_wires_enter(b);
 }
-static int wires_test(void *b)
+static int wires_poll(void *b)
 {
     return softib_wires_test(b);
 }
@@ -84,7 +84,7 @@ static int wires_free(uint32_t id)
     return wires_get_id(&other) || softib_wires_give_back(ctx, other) || softib_wires_plug(ctx, id);
 }
 static const struct barrier_interface by_wires = {wires_get_id, wires_join,  wires_enter,
-                                                  wires_test,   wires_leave, wires_free};
+                                                  wires_poll,   wires_leave, wires_free};
 
 /* Opens the HCA, or the device of the barrier network. The HCA has no barrier network, and the barrier
  * network carries no data. */
@@ -190,7 +190,7 @@ static pid_t start_process(int (*body)(void), int *status)
     return pid;
 }
 
-static int only_open(void)
+static int return_after_open(void)
 {
     return 0;
 }
@@ -205,7 +205,7 @@ static int take_and_plug_in(void)
  * keeps the fabric alive. */
 static bool test_hub_of_dead_process_is_free(void)
 {
-    int (*const body[])(void) = {only_open, take_and_plug_in, take_and_plug_in};
+    int (*const body[])(void) = {return_after_open, take_and_plug_in, take_and_plug_in};
     pid_t pid[3] = {0};
     int status[3], ended;
     for (int i = 0; i < 3; i++) {

@@ -149,7 +149,7 @@ static int get_id(uint16_t port, uint32_t serial)
     return received_id;
 }
 
-static bool all_finished(void)
+static bool all_hosts_have_finished(void)
 {
     for (int n = 0; n < HOSTS; n++)
         for (int g = 0; g < GROUPS; g++)
@@ -177,7 +177,7 @@ static void run_seed(void)
             size[g] += host[n].id[g] >= 0;
         }
     }
-    for (uint64_t steps = 0; !all_finished(); steps++) {
+    for (uint64_t steps = 0; !all_hosts_have_finished(); steps++) {
         if (steps > 3000000)
             FAIL("the barrier is not complete");
         now += 2000;
@@ -258,7 +258,7 @@ static void deliver_down(void *arg, const struct softib_packet *p)
     softib_leaf_answer(&leaf[p->port], p, now, record_id, deliver_up, arg);
 }
 
-static bool is_answered(uint8_t type, unsigned id, uint16_t port)
+static bool leave_is_acknowledged(uint8_t type, unsigned id, uint16_t port)
 {
     const struct softib_packet p = {type, (uint8_t)id, port, 0};
     received_id = -1;
@@ -274,22 +274,22 @@ static void test_leaving_two_levels(void)
         softib_leaf_init(&leaf[i], SOFTIB_SWITCH_PORTS, i);
     const unsigned id = (unsigned)get_id(1, 1);
     cut = true;
-    if (is_answered(SOFTIB_WANT_PARTICIPATE, id, 1))
+    if (leave_is_acknowledged(SOFTIB_WANT_PARTICIPATE, id, 1))
         FAIL("a host was notified of its membership before its switch was a member");
     cut = false;
     for (uint16_t port = 1; port <= 4; port++)
-        if (!is_answered(SOFTIB_WANT_PARTICIPATE, id, port))
+        if (!leave_is_acknowledged(SOFTIB_WANT_PARTICIPATE, id, port))
             FAIL("host %u cannot take part", port);
-    if (!is_answered(SOFTIB_LEAVE, id, 1) || !is_answered(SOFTIB_LEAVE, id, 2) ||
-        !is_answered(SOFTIB_LEAVE, id, 4))
+    if (!leave_is_acknowledged(SOFTIB_LEAVE, id, 1) || !leave_is_acknowledged(SOFTIB_LEAVE, id, 2) ||
+        !leave_is_acknowledged(SOFTIB_LEAVE, id, 4))
         FAIL("a host cannot leave");
     cut = true;
-    if (is_answered(SOFTIB_LEAVE, id, 3) || !sw.used[id])
+    if (leave_is_acknowledged(SOFTIB_LEAVE, id, 3) || !sw.used[id])
         FAIL("the last host of a switch was notified that it has left before its switch had left");
-    if (is_answered(SOFTIB_WANT_PARTICIPATE, id, 3))
+    if (leave_is_acknowledged(SOFTIB_WANT_PARTICIPATE, id, 3))
         FAIL("a host is in a barrier that its switch is leaving");
     cut = false;
-    if (!is_answered(SOFTIB_LEAVE, id, 3) || sw.used[id])
+    if (!leave_is_acknowledged(SOFTIB_LEAVE, id, 3) || sw.used[id])
         FAIL("a barrier is not free after all hosts have left it");
 }
 

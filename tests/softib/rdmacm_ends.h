@@ -129,7 +129,7 @@ static inline struct rdma_cm_id *create_routed_id(enum rdma_port_space ps, uint1
     return id;
 }
 
-static inline uint16_t source_port(struct rdma_cm_id *id)
+static inline uint16_t get_source_port(struct rdma_cm_id *id)
 {
     return ntohs(rdma_get_src_port(id));
 }
@@ -150,7 +150,7 @@ static inline void destroy_id(struct rdma_cm_id *id)
     rdma_destroy_ep(id);
 }
 
-static inline enum ibv_qp_state qp_state_of(struct rdma_cm_id *id)
+static inline enum ibv_qp_state get_qp_state(struct rdma_cm_id *id)
 {
     struct ibv_qp_attr a;
     struct ibv_qp_init_attr i;
@@ -166,7 +166,7 @@ static inline struct rdma_cm_id *expect_request(struct rdma_cm_id *l, const char
            id->channel == passive);
     EXPECT(e->param.conn.private_data_len == length);
     EXPECT(e->param.conn.private_data && !strcmp(e->param.conn.private_data, private_data));
-    EXPECT(ntohs(rdma_get_src_port(id)) == source_port(l));
+    EXPECT(ntohs(rdma_get_src_port(id)) == get_source_port(l));
     rdma_ack_cm_event(e);
     return id;
 }

@@ -20,7 +20,7 @@
 #define ENOUGH  100000000 /* polls of another thread's progress */
 
 /* Returns the KiB in huge pages of the mapping that contains the address. */
-static long huge_kib(const void *p)
+static long get_huge_page_kib(const void *p)
 {
     char line[512];
     unsigned long from, to;
@@ -65,7 +65,8 @@ static char *map_small_pages(int fill)
 static int can_collapse_pages(void)
 {
     char *block = map_small_pages(1);
-    return block && !huge_kib(block) && !madvise(block, HUGE, MADV_COLLAPSE) && huge_kib(block);
+    return block && !get_huge_page_kib(block) && !madvise(block, HUGE, MADV_COLLAPSE) &&
+           get_huge_page_kib(block);
 }
 
 /* Registers the given number of new blocks, one after the other; returns how many of them were collapsed,
@@ -78,7 +79,7 @@ static int register_new_blocks(int regions)
         struct ibv_mr *mr = block ? ibv_reg_mr(pd, block, HUGE, IBV_ACCESS_LOCAL_WRITE) : NULL;
         if (!mr)
             return -1;
-        huge += huge_kib(block) != 0;
+        huge += get_huge_page_kib(block) != 0;
         for (size_t k = 0; k < HUGE; k += 4096)
             if (block[k] != (char)i)
                 return -1;
@@ -150,14 +151,14 @@ static int reuse_until_collapsed(void)
         return report_failure("cannot register memory");
     if (write_region(source, target) || memcmp(from, to, HUGE) != 0)
         return report_failure("an RDMA WRITE failed");
-    if (huge_kib(to))
+    if (get_huge_page_kib(to))
         return report_failure("memory was collapsed after its first use");
     for (int i = 0; i < 3; i++)
         if (write_region(source, target))
             return report_failure("an RDMA WRITE failed");
-    for (int i = 0; i < ENOUGH && !huge_kib(to); i++)
+    for (int i = 0; i < ENOUGH && !get_huge_page_kib(to); i++)
         sched_yield();
-    if (!huge_kib(to) || memcmp(from, to, HUGE) != 0)
+    if (!get_huge_page_kib(to) || memcmp(from, to, HUGE) != 0)
         return report_failure("memory was not collapsed although it was used again");
     ibv_dereg_mr(source);
     ibv_dereg_mr(target);

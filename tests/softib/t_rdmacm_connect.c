@@ -23,7 +23,8 @@ static void exchange_message(struct rdma_cm_id *from, struct rdma_cm_id *to)
 
 static void test_connection(void)
 {
-    struct rdma_cm_id *l = start_listener(RDMA_PS_TCP, 0), *a = create_routed_id(RDMA_PS_TCP, source_port(l));
+    struct rdma_cm_id *l = start_listener(RDMA_PS_TCP, 0),
+                      *a = create_routed_id(RDMA_PS_TCP, get_source_port(l));
     struct rdma_conn_param c = {.private_data = "hello",
                                 .private_data_len = 6,
                                 .responder_resources = 3,
@@ -33,7 +34,7 @@ static void test_connection(void)
     struct rdma_conn_param too_long = {.private_data = active, .private_data_len = 57},
                            greedy = {.initiator_depth = 200};
     add_qp(a, IBV_QPT_RC);
-    EXPECT(qp_state_of(a) == IBV_QPS_INIT);
+    EXPECT(get_qp_state(a) == IBV_QPS_INIT);
     EXPECT_ERROR(rdma_connect(a, &too_long), EINVAL);
     EXPECT_ERROR(rdma_connect(a, &greedy), EINVAL);
     EXPECT_ERROR(rdma_accept(a, NULL), EINVAL);
@@ -80,8 +81,8 @@ static void test_connection(void)
     EXPECT(!rdma_disconnect(a));
     EXPECT_AND_ACK(active, DISCONNECTED);
     EXPECT_AND_ACK(passive, DISCONNECTED);
-    EXPECT(qp_state_of(a) == IBV_QPS_ERR);
-    EXPECT(!rdma_disconnect(p) && qp_state_of(p) == IBV_QPS_ERR);
+    EXPECT(get_qp_state(a) == IBV_QPS_ERR);
+    EXPECT(!rdma_disconnect(p) && get_qp_state(p) == IBV_QPS_ERR);
     EXPECT(!rdma_disconnect(p));
     destroy_id(a);
     destroy_id(p);
@@ -90,11 +91,11 @@ static void test_connection(void)
 
 static void test_rejects(void)
 {
-    struct rdma_cm_id *l = start_listener(RDMA_PS_TCP, 0), *a = create_routed_id(RDMA_PS_TCP, source_port(l)),
-                      *p;
+    struct rdma_cm_id *l = start_listener(RDMA_PS_TCP, 0),
+                      *a = create_routed_id(RDMA_PS_TCP, get_source_port(l)), *p;
     struct rdma_conn_param c = {.private_data = "x", .private_data_len = 2, .qp_num = 5};
     struct rdma_cm_event *e;
-    uint16_t port = source_port(l);
+    uint16_t port = get_source_port(l);
     EXPECT(!rdma_connect(a, &c));
     p = expect_request(l, "x", 56);
     EXPECT_ERROR(rdma_reject(p, "", 149), EINVAL);
@@ -164,7 +165,8 @@ static void modify_own_qp(struct rdma_cm_id *id, struct ibv_qp *qp, enum ibv_qp_
 
 static void test_own_qps(void)
 {
-    struct rdma_cm_id *l = start_listener(RDMA_PS_TCP, 0), *a = create_routed_id(RDMA_PS_TCP, source_port(l));
+    struct rdma_cm_id *l = start_listener(RDMA_PS_TCP, 0),
+                      *a = create_routed_id(RDMA_PS_TCP, get_source_port(l));
     struct ibv_cq *cq[2];
     struct ibv_qp *qa = create_own_qp(a, &cq[0]);
     struct ibv_qp_attr fetched = {.qp_state = IBV_QPS_RTR};
@@ -238,7 +240,7 @@ static void test_endpoints(void)
     rdma_freeaddrinfo(res);
     EXPECT_ERROR(rdma_get_request(l, &id), EINVAL);
     EXPECT(!rdma_listen(l, 0));
-    snprintf(service, sizeof(service), "%u", source_port(l));
+    snprintf(service, sizeof(service), "%u", get_source_port(l));
     pthread_create(&t, NULL, connect_synchronously, service);
     EXPECT(!rdma_get_request(l, &id));
     EXPECT(id->qp && !strcmp(id->event->param.conn.private_data, "first second"));
@@ -268,8 +270,9 @@ static void test_endpoints(void)
 
 static void test_migration(void)
 {
-    struct rdma_cm_id *l = start_listener(RDMA_PS_TCP, 0), *a = create_routed_id(RDMA_PS_TCP, source_port(l)),
-                      *b = create_routed_id(RDMA_PS_TCP, source_port(l));
+    struct rdma_cm_id *l = start_listener(RDMA_PS_TCP, 0),
+                      *a = create_routed_id(RDMA_PS_TCP, get_source_port(l)),
+                      *b = create_routed_id(RDMA_PS_TCP, get_source_port(l));
     struct rdma_event_channel *other = rdma_create_event_channel();
     EXPECT(!rdma_connect(a, NULL));
     struct pollfd p = {.fd = passive->fd, .events = POLLIN};

@@ -5,13 +5,13 @@
 
 static void test_datagrams(void)
 {
-    struct rdma_cm_id *l = start_listener(RDMA_PS_UDP, 0), *a = create_routed_id(RDMA_PS_UDP, source_port(l)),
-                      *p;
+    struct rdma_cm_id *l = start_listener(RDMA_PS_UDP, 0),
+                      *a = create_routed_id(RDMA_PS_UDP, get_source_port(l)), *p;
     static char out[32] = "a datagram", in[40 + 32];
     struct rdma_conn_param c = {.private_data = "lookup", .private_data_len = 7};
     struct ibv_wc wc;
     add_qp(a, IBV_QPT_UD);
-    EXPECT(qp_state_of(a) == IBV_QPS_RTS);
+    EXPECT(get_qp_state(a) == IBV_QPS_RTS);
     EXPECT(!rdma_connect(a, &c));
     struct rdma_cm_event *e = EXPECT_EVENT(passive, CONNECT_REQUEST);
     p = e->id;
@@ -37,7 +37,7 @@ static void test_datagrams(void)
     rdma_dereg_mr(mo);
     destroy_id(a);
     destroy_id(p);
-    a = create_routed_id(RDMA_PS_UDP, source_port(l));
+    a = create_routed_id(RDMA_PS_UDP, get_source_port(l));
     EXPECT(!rdma_connect(a, &c));
     e = EXPECT_EVENT(passive, CONNECT_REQUEST);
     EXPECT(!rdma_reject(e->id, NULL, 0));

@@ -19,7 +19,7 @@ static void test_unanswered_requests(void)
     int full = 0;
     setenv("SOFTIB_CM_SECONDS", "1", 1);
     for (int i = 0; i < 4; i++)
-        id[i] = create_routed_id(RDMA_PS_TCP, source_port(l));
+        id[i] = create_routed_id(RDMA_PS_TCP, get_source_port(l));
     for (int i = 0; i < 4; i++)
         EXPECT(!rdma_connect(id[i], NULL));
     unsetenv("SOFTIB_CM_SECONDS");
@@ -40,7 +40,7 @@ static struct sockaddr_un find_listener_socket(struct rdma_cm_id *l, socklen_t *
 {
     char line[512], wanted[16];
     struct sockaddr_un name = {.sun_family = AF_UNIX};
-    snprintf(wanted, sizeof(wanted), "/%u/*", source_port(l));
+    snprintf(wanted, sizeof(wanted), "/%u/*", get_source_port(l));
     FILE *f = fopen("/proc/net/unix", "r");
     while (f && fgets(line, sizeof(line), f)) {
         char *at = strstr(line, "@softib-cm/");
@@ -67,7 +67,8 @@ static void expect_connection_request(struct rdma_cm_id *l, struct rdma_cm_id *a
 /* Invalid bytes sent to the listener's socket do not prevent others from connecting. */
 static void test_invalid_bytes(void)
 {
-    struct rdma_cm_id *l = start_listener(RDMA_PS_TCP, 0), *a = create_routed_id(RDMA_PS_TCP, source_port(l));
+    struct rdma_cm_id *l = start_listener(RDMA_PS_TCP, 0),
+                      *a = create_routed_id(RDMA_PS_TCP, get_source_port(l));
     char bytes[4096];
     socklen_t length;
     struct sockaddr_un name = find_listener_socket(l, &length);
@@ -84,7 +85,8 @@ static void test_invalid_bytes(void)
 /* Connections that stay open and send nothing do not prevent others from connecting. */
 static void test_silent_connections(void)
 {
-    struct rdma_cm_id *l = start_listener(RDMA_PS_TCP, 0), *a = create_routed_id(RDMA_PS_TCP, source_port(l));
+    struct rdma_cm_id *l = start_listener(RDMA_PS_TCP, 0),
+                      *a = create_routed_id(RDMA_PS_TCP, get_source_port(l));
     int fds[SILENT];
     socklen_t length;
     struct sockaddr_un name = find_listener_socket(l, &length);
@@ -119,7 +121,7 @@ static void test_dying_peers(const int pipes[2], const pid_t pids[2])
 {
     for (int stage = getenv("RDMACM_TCP") != NULL; stage < 2; stage++) {
         struct rdma_cm_id *l = start_listener(RDMA_PS_TCP, 0);
-        uint16_t port = source_port(l);
+        uint16_t port = get_source_port(l);
         EXPECT(write(pipes[stage], &port, sizeof(port)) == sizeof(port));
         struct rdma_cm_event *e = EXPECT_EVENT(passive, CONNECT_REQUEST);
         struct rdma_cm_id *p = e->id;

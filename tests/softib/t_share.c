@@ -92,7 +92,7 @@ static void begin_copy(struct sh_copy *c, unsigned sender)
     atomic_store(&c->next, 7ull << 32);
 }
 
-static bool has_pieces(struct sh_copy *c)
+static bool has_unclaimed_pieces(struct sh_copy *c)
 {
     return (atomic_load(&c->next) & 0xffffffff) == 0;
 }
@@ -104,8 +104,8 @@ static void test_only_copies_of_dead_senders_end(void)
     begin_copy(&c[0], living);
     begin_copy(&c[1], dead);
     share_release_dead();
-    EXPECT(has_pieces(&c[0]));
-    EXPECT(!has_pieces(&c[1]));
+    EXPECT(has_unclaimed_pieces(&c[0]));
+    EXPECT(!has_unclaimed_pieces(&c[1]));
 }
 
 int main(void)

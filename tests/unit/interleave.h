@@ -138,7 +138,7 @@ static void interleave_replay(const struct explore *e, uint32_t at)
         explorer.share(explorer.now.shared);
         return;
     }
-    interleave_replay(e, e->from[at]);
+    interleave_replay(e, e->predecessor[at]);
     for (int choice = 0; choice < INTERLEAVE_MAX * CHOICES; choice++)
         if (interleave_events[choice] == e->event[at])
             interleave_execute_choice(choice);
@@ -148,7 +148,7 @@ static bool interleave_expand_state(struct explore *e, const void *state)
 {
     bool goes_on = false, wants = false;
     for (int choice = 0; choice < explorer.processes * CHOICES; choice++) {
-        interleave_replay(e, e->at);
+        interleave_replay(e, e->current);
         if (memcmp(&explorer.now, state, sizeof(explorer.now)) != 0) {
             explorer.wrong = "a replay of the same choices led to another state";
             return false;
@@ -170,7 +170,7 @@ static bool interleave_expand_state(struct explore *e, const void *state)
 }
 
 static bool interleave_expect_correct;
-static bool interleave_unexpected(void)
+static bool interleave_has_unexpected_violation(void)
 {
     return interleave_expect_correct && explorer.wrong;
 }
@@ -184,8 +184,8 @@ static uint32_t interleave_explore(bool right)
     interleave_start();
     explorer.share(explorer.now.shared);
     struct interleave_state first = explorer.now;
-    const uint32_t states =
-        explore_all_states(sizeof(first), &first, interleave_expand_state, interleave_unexpected);
+    const uint32_t states = explore_all_states(sizeof(first), &first, interleave_expand_state,
+                                               interleave_has_unexpected_violation);
     printf("%u states%s%s\n", states, explorer.wrong ? ": " : "", explorer.wrong ? explorer.wrong : "");
     return states;
 }

@@ -152,42 +152,42 @@ static void report_rdma(struct vt *t, char *out, int access, struct ibv_send_wr 
     close_pair(&c);
 }
 
-static void write_wrong_key(struct vt *t, char *out)
+static void try_write_with_wrong_key(struct vt *t, char *out)
 {
     report_rdma(t, out, ALL_ACCESS, make_rdma_request(t, IBV_WR_RDMA_WRITE, 0, 0x5500));
 }
 
-static void write_beyond_region(struct vt *t, char *out)
+static void try_write_beyond_region(struct vt *t, char *out)
 {
     report_rdma(t, out, ALL_ACCESS, make_rdma_request(t, IBV_WR_RDMA_WRITE, BUF_BYTES - 4, 0));
 }
 
-static void write_without_right(struct vt *t, char *out)
+static void try_write_without_permission(struct vt *t, char *out)
 {
     report_rdma(t, out, IBV_ACCESS_REMOTE_READ, make_rdma_request(t, IBV_WR_RDMA_WRITE, 0, 0));
 }
 
-static void read_wrong_key(struct vt *t, char *out)
+static void try_read_with_wrong_key(struct vt *t, char *out)
 {
     report_rdma(t, out, ALL_ACCESS, make_rdma_request(t, IBV_WR_RDMA_READ, 0, 0x5500));
 }
 
-static void read_without_right(struct vt *t, char *out)
+static void try_read_without_permission(struct vt *t, char *out)
 {
     report_rdma(t, out, IBV_ACCESS_REMOTE_WRITE, make_rdma_request(t, IBV_WR_RDMA_READ, 0, 0));
 }
 
-static void atomic_without_right(struct vt *t, char *out)
+static void try_atomic_without_permission(struct vt *t, char *out)
 {
     report_rdma(t, out, IBV_ACCESS_REMOTE_WRITE, make_rdma_request(t, IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 0));
 }
 
-static void atomic_misaligned(struct vt *t, char *out)
+static void try_misaligned_atomic(struct vt *t, char *out)
 {
     report_rdma(t, out, ALL_ACCESS, make_rdma_request(t, IBV_WR_ATOMIC_FETCH_AND_ADD, 4, 0));
 }
 
-static void send_wrong_local_key(struct vt *t, char *out)
+static void try_send_with_wrong_local_key(struct vt *t, char *out)
 {
     struct qp_pair c = {.rnr_retry = 7};
     open_pair(&c, t, ALL_ACCESS);
@@ -210,17 +210,17 @@ static void report_received_send(struct vt *t, char *out, uint32_t bytes, uint32
     report_and_close_pair(&c, out, true);
 }
 
-static void receive_too_short(struct vt *t, char *out)
+static void try_send_to_short_receive(struct vt *t, char *out)
 {
     report_received_send(t, out, 4, 0);
 }
 
-static void receive_wrong_local_key(struct vt *t, char *out)
+static void try_send_to_receive_with_wrong_key(struct vt *t, char *out)
 {
     report_received_send(t, out, 64, 0x5500);
 }
 
-static void send_without_receive(struct vt *t, char *out)
+static void try_send_without_receive(struct vt *t, char *out)
 {
     struct qp_pair c = {.rnr_retry = 1};
     open_pair(&c, t, ALL_ACCESS);
@@ -228,7 +228,7 @@ static void send_without_receive(struct vt *t, char *out)
     report_and_close_pair(&c, out, false);
 }
 
-static void send_to_reset_peer(struct vt *t, char *out)
+static void try_send_to_reset_peer(struct vt *t, char *out)
 {
     struct qp_pair c = {.rnr_retry = 7};
     open_pair(&c, t, ALL_ACCESS);
@@ -237,7 +237,7 @@ static void send_to_reset_peer(struct vt *t, char *out)
     report_and_close_pair(&c, out, false);
 }
 
-static void send_in_error_state(struct vt *t, char *out)
+static void try_send_in_error_state(struct vt *t, char *out)
 {
     struct qp_pair c = {.rnr_retry = 7};
     open_pair(&c, t, ALL_ACCESS);
@@ -263,12 +263,12 @@ static void report_full_queue(struct vt *t, char *out, bool receives)
     close_pair(&c);
 }
 
-static void fill_send_queue(struct vt *t, char *out)
+static void try_send_to_full_queue(struct vt *t, char *out)
 {
     report_full_queue(t, out, false);
 }
 
-static void fill_receive_queue(struct vt *t, char *out)
+static void try_receive_to_full_queue(struct vt *t, char *out)
 {
     report_full_queue(t, out, true);
 }
@@ -287,45 +287,45 @@ static void report_invalid_send(struct vt *t, char *out, struct ibv_send_wr wr, 
     close_pair(&c);
 }
 
-static void send_bad_opcode(struct vt *t, char *out)
+static void try_send_with_wrong_opcode(struct vt *t, char *out)
 {
     report_invalid_send(t, out, (struct ibv_send_wr){.opcode = (enum ibv_wr_opcode)99}, 1, 8);
 }
 
-static void send_inline_too_long(struct vt *t, char *out)
+static void try_send_with_too_much_inline(struct vt *t, char *out)
 {
     report_invalid_send(t, out, (struct ibv_send_wr){.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_INLINE}, 1,
                         65536);
 }
 
 static const struct wrong_use uses[] = {
-    {"post_send: the queue is full", "ENOMEM", fill_send_queue, NULL},
-    {"post_recv: the queue is full", "ENOMEM", fill_receive_queue, NULL},
-    {"post_send: opcode 99", "EINVAL", send_bad_opcode, "0"},
-    {"post_send: longer than inline data may be", "ENOMEM", send_inline_too_long, "EINVAL"},
-    {"post_send: state ERR", "WR_FLUSH_ERR, ERR, peer RTS, -", send_in_error_state, NULL},
-    {"send: wrong local key", "LOC_PROT_ERR, ERR, peer RTS, -", send_wrong_local_key,
+    {"post_send: the queue is full", "ENOMEM", try_send_to_full_queue, NULL},
+    {"post_recv: the queue is full", "ENOMEM", try_receive_to_full_queue, NULL},
+    {"post_send: opcode 99", "EINVAL", try_send_with_wrong_opcode, "0"},
+    {"post_send: longer than inline data may be", "ENOMEM", try_send_with_too_much_inline, "EINVAL"},
+    {"post_send: state ERR", "WR_FLUSH_ERR, ERR, peer RTS, -", try_send_in_error_state, NULL},
+    {"send: wrong local key", "LOC_PROT_ERR, ERR, peer RTS, -", try_send_with_wrong_local_key,
      "LOC_QP_OP_ERR, ERR, peer RTS, -"},
     {"send: receive is too short", "REM_INV_REQ_ERR, ERR, peer ERR LOC_LEN_ERR, QP_REQ_ERR",
-     receive_too_short, "REM_OP_ERR, ERR, peer ERR LOC_QP_OP_ERR, -"},
+     try_send_to_short_receive, "REM_OP_ERR, ERR, peer ERR LOC_QP_OP_ERR, -"},
     {"send: receive has a wrong local key", "REM_OP_ERR, ERR, peer ERR LOC_PROT_ERR, QP_FATAL",
-     receive_wrong_local_key, "REM_OP_ERR, ERR, peer ERR LOC_QP_OP_ERR, -"},
-    {"send: no receive, rnr_retry 1", "RNR_RETRY_EXC_ERR, ERR, peer RTS, -", send_without_receive, NULL},
-    {"send: peer in state RESET", "RETRY_EXC_ERR, ERR, peer RESET, -", send_to_reset_peer, NULL},
-    {"write: wrong remote key", "REM_ACCESS_ERR, ERR, peer ERR, QP_ACCESS_ERR", write_wrong_key,
+     try_send_to_receive_with_wrong_key, "REM_OP_ERR, ERR, peer ERR LOC_QP_OP_ERR, -"},
+    {"send: no receive, rnr_retry 1", "RNR_RETRY_EXC_ERR, ERR, peer RTS, -", try_send_without_receive, NULL},
+    {"send: peer in state RESET", "RETRY_EXC_ERR, ERR, peer RESET, -", try_send_to_reset_peer, NULL},
+    {"write: wrong remote key", "REM_ACCESS_ERR, ERR, peer ERR, QP_ACCESS_ERR", try_write_with_wrong_key,
      "REM_ACCESS_ERR, ERR, peer ERR, -"},
-    {"write: beyond the region", "REM_ACCESS_ERR, ERR, peer ERR, QP_ACCESS_ERR", write_beyond_region,
+    {"write: beyond the region", "REM_ACCESS_ERR, ERR, peer ERR, QP_ACCESS_ERR", try_write_beyond_region,
      "REM_ACCESS_ERR, ERR, peer ERR, -"},
     {"write: the queue pair does not allow it", "REM_INV_REQ_ERR, ERR, peer ERR, QP_REQ_ERR",
-     write_without_right, "REM_INV_REQ_ERR, ERR, peer ERR, -"},
-    {"read: wrong remote key", "REM_ACCESS_ERR, ERR, peer ERR, QP_ACCESS_ERR", read_wrong_key,
+     try_write_without_permission, "REM_INV_REQ_ERR, ERR, peer ERR, -"},
+    {"read: wrong remote key", "REM_ACCESS_ERR, ERR, peer ERR, QP_ACCESS_ERR", try_read_with_wrong_key,
      "REM_ACCESS_ERR, ERR, peer ERR, -"},
     {"read: the queue pair does not allow it", "REM_INV_REQ_ERR, ERR, peer ERR, QP_REQ_ERR",
-     read_without_right, "REM_INV_REQ_ERR, ERR, peer ERR, -"},
+     try_read_without_permission, "REM_INV_REQ_ERR, ERR, peer ERR, -"},
     {"atomic: the queue pair does not allow it", "REM_INV_REQ_ERR, ERR, peer ERR, QP_REQ_ERR",
-     atomic_without_right, "REM_INV_REQ_ERR, ERR, peer ERR, -"},
-    {"atomic: address not divisible by 8", "REM_INV_REQ_ERR, ERR, peer ERR, QP_REQ_ERR", atomic_misaligned,
-     "EINVAL"},
+     try_atomic_without_permission, "REM_INV_REQ_ERR, ERR, peer ERR, -"},
+    {"atomic: address not divisible by 8", "REM_INV_REQ_ERR, ERR, peer ERR, QP_REQ_ERR",
+     try_misaligned_atomic, "EINVAL"},
 };
 
 static void run_table(struct vt *t)

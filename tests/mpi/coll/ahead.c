@@ -22,7 +22,7 @@ static const int lengths[] = {1, 6, 7, 40, 256, 257, 511, 1024, 1500, 5000, 2000
 static int *in, *out;
 
 static unsigned common_seed = 12345; /* the same value at all ranks */
-static unsigned common_random(unsigned n)
+static unsigned random_below(unsigned n)
 {
     common_seed = common_seed * 1664525u + 1013904223u;
     return (common_seed >> 8) % n;
@@ -119,10 +119,10 @@ int main(int argc, char **argv)
     in = calloc((size_t)mpitest_size * LENGTH_MAX, sizeof(*in));
     out = calloc((size_t)mpitest_size * LENGTH_MAX, sizeof(*out));
     for (int burst = 0, call = 0; burst < 120; burst++) {
-        const int kind = (int)common_random(KINDS), root = (int)common_random((unsigned)mpitest_size);
-        const int n = lengths[common_random(sizeof(lengths) / sizeof(lengths[0]))];
-        const int calls = n > 2000 ? 3 : (int)common_random(90) + 1;
-        if (mpitest_rank == (int)common_random((unsigned)mpitest_size))
+        const int kind = (int)random_below(KINDS), root = (int)random_below((unsigned)mpitest_size);
+        const int n = lengths[random_below(sizeof(lengths) / sizeof(lengths[0]))];
+        const int calls = n > 2000 ? 3 : (int)random_below(90) + 1;
+        if (mpitest_rank == (int)random_below((unsigned)mpitest_size))
             usleep(500); /* one rank is late, so that the others can run ahead */
         for (int i = 0; i < calls; i++, call++) {
             if (kind == REDUCE || kind == ALLREDUCE || kind == REDUCE_SCATTER)

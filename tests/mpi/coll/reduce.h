@@ -15,7 +15,7 @@ struct affine {
     int a, hole, b, tail;
 };
 
-static struct affine affine_of_item(int rank, long i)
+static struct affine make_affine_map(int rank, long i)
 {
     return (struct affine){.a = (int)(2 + (rank * 5 + i) % 11), .b = (int)(1 + (rank * 3 + i * 7) % 13)};
 }
@@ -57,9 +57,9 @@ static void reduce_serially(const struct reduction_test *r, int first, int last,
         memcpy(out, &v, sizeof(v));
         return;
     }
-    struct affine v = affine_of_item(first, i);
+    struct affine v = make_affine_map(first, i);
     for (int k = first + 1; k < last; k++)
-        v = affine_compose(v, affine_of_item(k, i));
+        v = affine_compose(v, make_affine_map(k, i));
     memcpy(out, &v, sizeof(v));
 }
 

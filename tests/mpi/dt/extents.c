@@ -47,7 +47,7 @@ static uint64_t random_next(void)
     return random_state * 0x2545f4914f6cdd1du;
 }
 
-static int random_in(int low, int high)
+static int random_in_range(int low, int high)
 {
     return low + (int)((random_next() >> 16) % (uint64_t)(high - low + 1));
 }
@@ -133,7 +133,7 @@ static struct random_type *make_leaf(void)
                                   {0, sizeof(int), _Alignof(int)},
                                   {0, sizeof(double), _Alignof(double)},
                                   {0, sizeof(long double), _Alignof(long double)}};
-    const int which = random_in(0, 4);
+    const int which = random_in_range(0, 4);
     struct random_type *m = new_type(name[which]);
     m->text[strlen(m->text) - 1] = '\0';
     m->type = type[which];
@@ -146,9 +146,9 @@ static struct random_type *make_leaf(void)
 static struct random_type *make_strided(const struct random_type *old, int *fits)
 {
     static const char *const name[] = {"contiguous", "vector", "hvector"};
-    const int which = random_in(0, 2);
-    const int count = random_in(0, 5), length = which == 0 ? 1 : random_in(0, 3);
-    const int stride = which == 0 ? 1 : which == 1 ? random_in(-6, 9) : random_in(-60, 90);
+    const int which = random_in_range(0, 2);
+    const int count = random_in_range(0, 5), length = which == 0 ? 1 : random_in_range(0, 3);
+    const int stride = which == 0 ? 1 : which == 1 ? random_in_range(-6, 9) : random_in_range(-60, 90);
     struct random_type *m = new_type(name[which]);
     MPI_Aint lb, extent;
     MPI_Type_get_extent(old->type, &lb, &extent);
@@ -173,16 +173,16 @@ static struct random_type *make_strided(const struct random_type *old, int *fits
 static struct random_type *make_indexed(const struct random_type *old, int *fits)
 {
     static const char *const name[] = {"indexed", "hindexed", "indexed_block", "hindexed_block"};
-    const int which = random_in(0, 3), in_bytes = which % 2;
-    const int count = random_in(0, BLOCKS_MAX), length = random_in(0, 3);
+    const int which = random_in_range(0, 3), in_bytes = which % 2;
+    const int count = random_in_range(0, BLOCKS_MAX), length = random_in_range(0, 3);
     int lengths[BLOCKS_MAX], at[BLOCKS_MAX];
     MPI_Aint bytes[BLOCKS_MAX], lb, extent;
     struct random_type *m = new_type(name[which]);
     MPI_Type_get_extent(old->type, &lb, &extent);
     describe_number(m, count);
     for (int i = 0; i < count; i++) {
-        lengths[i] = which >= 2 ? length : random_in(0, 3);
-        at[i] = in_bytes ? random_in(-60, 300) : random_in(-6, 20);
+        lengths[i] = which >= 2 ? length : random_in_range(0, 3);
+        at[i] = in_bytes ? random_in_range(-60, 300) : random_in_range(-6, 20);
         bytes[i] = at[i];
         describe_number(m, lengths[i]);
         describe_number(m, at[i]);
@@ -204,7 +204,8 @@ static struct random_type *make_indexed(const struct random_type *old, int *fits
 /* One dimension; the constructor sets explicit bounds at 0 and at the end of the whole array. */
 static struct random_type *make_subarray(const struct random_type *old, int *fits)
 {
-    const int size = random_in(1, 6), part = random_in(1, size), start = random_in(0, size - part);
+    const int size = random_in_range(1, 6), part = random_in_range(1, size),
+              start = random_in_range(0, size - part);
     MPI_Aint lb, extent;
     struct random_type *m = new_type("subarray");
     MPI_Type_get_extent(old->type, &lb, &extent);
@@ -221,7 +222,7 @@ static struct random_type *make_subarray(const struct random_type *old, int *fit
 
 static struct random_type *make_resized(const struct random_type *old, int *fits)
 {
-    const int lb = random_in(-20, 20), extent = random_in(-10, 80);
+    const int lb = random_in_range(-20, 20), extent = random_in_range(-10, 80);
     struct random_type *m = new_type("resized");
     describe_number(m, lb);
     describe_number(m, extent);
@@ -246,7 +247,7 @@ static struct random_type *make_type(int depth, int *fits);
 
 static struct random_type *make_struct(int depth, int *fits)
 {
-    const int count = random_in(1, 4);
+    const int count = random_in_range(1, 4);
     struct random_type *m = new_type("struct"), *old[4];
     int lengths[4];
     MPI_Aint at[4], end = 0;
@@ -256,8 +257,8 @@ static struct random_type *make_struct(int depth, int *fits)
         MPI_Aint lb, extent;
         old[i] = make_type(depth - 1, fits);
         MPI_Type_get_extent(old[i]->type, &lb, &extent);
-        lengths[i] = random_in(0, 3);
-        at[i] = random_in(0, 1) ? end : random_in(-50, 200);
+        lengths[i] = random_in_range(0, 3);
+        at[i] = random_in_range(0, 1) ? end : random_in_range(-50, 200);
         end = at[i] + lengths[i] * extent;
         types[i] = old[i]->type;
         describe_number(m, lengths[i]);
@@ -277,7 +278,7 @@ static struct random_type *make_type(int depth, int *fits)
 {
     if (depth == 0)
         return make_leaf();
-    const int which = random_in(0, 11);
+    const int which = random_in_range(0, 11);
     struct random_type *m, *old;
     if (which >= 9) {
         m = make_struct(depth, fits);
@@ -367,7 +368,7 @@ int main(int argc, char **argv)
     for (long seed = first; seed < first + rounds; seed++) {
         int fits = 1;
         random_state = (uint64_t)seed * 0x9e3779b97f4a7c15u;
-        free_type(make_type(random_in(1, DEPTH_MAX), &fits));
+        free_type(make_type(random_in_range(1, DEPTH_MAX), &fits));
     }
     printf("%ld random types, %ld constructors checked\n", rounds, types_checked);
     for (int i = 0; i < KINDS; i++)

@@ -105,7 +105,7 @@ static void test_root_dies(void)
     now = next;
     if (old != MPI_COMM_WORLD)
         MPI_Comm_free(&old);
-    refresh_ranks();
+    update_rank_and_size();
     expect_same(now, flag);
 }
 

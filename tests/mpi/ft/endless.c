@@ -63,7 +63,7 @@ int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
     now = MPI_COMM_WORLD;
-    refresh_ranks();
+    update_rank_and_size();
     long before = 0;
     for (int batch = 0; batch < 2 * BATCHES; batch++) {
         before = batch == BATCHES ? get_allocated_bytes() : before;

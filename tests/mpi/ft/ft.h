@@ -27,7 +27,7 @@ static inline void kill_this_rank(void)
     raise(SIGKILL);
 }
 
-static inline void refresh_ranks(void)
+static inline void update_rank_and_size(void)
 {
     int *ft, found = 0;
     MPI_Comm_get_attr(now, MPIX_FT, &ft, &found);
@@ -52,7 +52,7 @@ static inline void shrink_to_survivors(void)
     if (now != MPI_COMM_WORLD)
         MPI_Comm_free(&now);
     now = next;
-    refresh_ranks();
+    update_rank_and_size();
     EXPECT_EQ(size, before - 1);
     int one = 1, sum = 0;
     EXPECT_CLASS(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, now), MPI_SUCCESS);
@@ -62,7 +62,7 @@ static inline void shrink_to_survivors(void)
 static inline void run_phases(void (*const *phases)(void), int n)
 {
     now = MPI_COMM_WORLD;
-    refresh_ranks();
+    update_rank_and_size();
     for (int i = 0; i < n && size > 1; i++) {
         int flag = 1; /* synchronises all ranks; the victim may kill_this_rank right after */
         MPIX_Comm_agree(now, &flag);

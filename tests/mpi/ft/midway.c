@@ -209,7 +209,7 @@ int main(int argc, char **argv)
 {
     mpitest_begin(&argc, &argv);
     now = MPI_COMM_WORLD;
-    refresh_ranks();
+    update_rank_and_size();
     me = (struct process_memory){getpid(), memfd_create("midway", 0)};
     if (me.file < 0 || ftruncate(me.file, BYTES) != 0 || size != 2 * PAIRS)
         MPI_Abort(MPI_COMM_WORLD, 1);

@@ -30,7 +30,7 @@ int main(int argc, char **argv)
         MPI_Intercomm_merge(parent, 1, &now);
         MPI_Bcast(&deaths, 1, MPI_INT, 0, now);
     }
-    refresh_ranks();
+    update_rank_and_size();
     const int wanted = size;
     while (deaths < DEATHS) {
         if (rank == victim)
@@ -41,7 +41,7 @@ int main(int argc, char **argv)
         replace_dead_rank(argv[0]);
         deaths++;
         MPI_Bcast(&deaths, 1, MPI_INT, 0, now);
-        refresh_ranks();
+        update_rank_and_size();
         EXPECT_EQ(size, wanted);
     }
     EXPECT_CLASS(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, now), MPI_SUCCESS);

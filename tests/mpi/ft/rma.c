@@ -146,7 +146,7 @@ static void test_wait(void)
     free_window();
 }
 
-static int add_and_wait(void)
+static int accumulate_and_wait(void)
 {
     MPI_Request r = MPI_REQUEST_NULL;
     int rc =
@@ -177,7 +177,7 @@ static void test_pending_request(void)
     /* Before the victim is stopped: the first access may need a reply of the victim. */
     MPI_Get(mine + 1, 1, MPI_INT, victim, 0, 1, MPI_INT, win);
     MPI_Win_flush(victim, win);
-    EXPECT_CLASS(add_and_wait(), MPI_SUCCESS); /* opens the connection before the victim is stopped */
+    EXPECT_CLASS(accumulate_and_wait(), MPI_SUCCESS); /* opens the connection before the victim is stopped */
     MPI_Barrier(now);
     if (rank == victim) {
         printf("rank %d of %d dies\n", rank, size);
@@ -211,11 +211,12 @@ static void test_request(void)
     MPI_Barrier(now);
     if (rank == victim)
         kill_this_rank();
-    int rc = add_and_wait(); /* succeeds on mapped memory, which remains valid after its owner's death */
+    int rc =
+        accumulate_and_wait(); /* succeeds on mapped memory, which remains valid after its owner's death */
     if (rc)
         EXPECT_DEATH(rc);
     EXPECT_DEATH(MPI_Recv(&x, 1, MPI_INT, victim, 0, now, MPI_STATUS_IGNORE));
-    EXPECT_DEATH(add_and_wait());
+    EXPECT_DEATH(accumulate_and_wait());
     MPI_Win_unlock_all(win);
     free_window();
 }

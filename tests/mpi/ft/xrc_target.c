@@ -85,7 +85,7 @@ int main(int argc, char **argv)
     MPI_T_pvar_handle targets = counter_open("ib_xrc_targets");
     mpitest_begin(&argc, &argv);
     now = MPI_COMM_WORLD;
-    refresh_ranks();
+    update_rank_and_size();
     for (int p = 0; p < HALF; p++)
         for (int k = 0; k < SIZES; k++) {
             out[p][k] = malloc((size_t)sizes[k]);

@@ -44,7 +44,7 @@ static void exchange_message(char *buf, int seed)
         MPI_Send(buf, BYTES, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
     } else {
         MPI_Recv(buf, BYTES, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        EXPECT_EQ(pattern_wrong(buf, &l, seed), 0);
+        EXPECT_EQ(pattern_count_wrong(buf, &l, seed), 0);
     }
 }
 

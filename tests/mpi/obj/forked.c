@@ -21,7 +21,7 @@ static void call_send(void)
 {
     MPI_Send(&word, 1, MPI_INT, (mpitest_rank + 1) % mpitest_size, 5, MPI_COMM_WORLD);
 }
-static void call_on_dup(void)
+static void call_on_duplicate_comm(void)
 {
     MPI_Send(&word, 1, MPI_INT, (mpitest_rank + 1) % mpitest_size, 5, copy);
 }
@@ -117,7 +117,7 @@ int main(int argc, char **argv)
     MPI_Comm_dup(MPI_COMM_WORLD, &copy);
     MPI_Irecv(&late, 1, MPI_INT, (mpitest_rank + mpitest_size - 1) % mpitest_size, 6, copy, &pending);
     run_in_child(call_send, "MPI_Send", 1);
-    run_in_child(call_on_dup, "MPI_Send", 1);
+    run_in_child(call_on_duplicate_comm, "MPI_Send", 1);
     expect_message_of_parent(MPI_COMM_WORLD);
     expect_message_of_parent(copy);
     run_in_child(call_allreduce, "MPI_Allreduce", 1);

@@ -41,7 +41,7 @@ static inline void layout_free(struct layout *l)
 }
 
 /* The offset of byte i of the message in the buffer. */
-static inline size_t layout_at(const struct layout *l, size_t i)
+static inline size_t layout_get_offset(const struct layout *l, size_t i)
 {
     return l->holey ? i / 4 * 8 + i % 4 : i;
 }
@@ -55,16 +55,16 @@ static inline void pattern_fill(void *buf, const struct layout *l, unsigned seed
 {
     memset(buf, 0xee, l->span);
     for (size_t i = 0; i < l->size; i++)
-        ((unsigned char *)buf)[layout_at(l, i)] = pattern_byte(seed, i);
+        ((unsigned char *)buf)[layout_get_offset(l, i)] = pattern_byte(seed, i);
 }
 
 /* Returns the number of wrong bytes; bytes of gaps must still be 0xdd. */
-static inline size_t pattern_wrong(const void *buf, const struct layout *l, unsigned seed)
+static inline size_t pattern_count_wrong(const void *buf, const struct layout *l, unsigned seed)
 {
     const unsigned char *b = buf;
     size_t wrong = 0;
     for (size_t i = 0; i < l->size; i++)
-        wrong += b[layout_at(l, i)] != pattern_byte(seed, i);
+        wrong += b[layout_get_offset(l, i)] != pattern_byte(seed, i);
     for (size_t i = 0; l->holey && i < l->span; i++)
         wrong += i % 8 >= 4 && b[i] != 0xdd;
     return wrong;

@@ -26,14 +26,14 @@ static void test_size(size_t size, int holey, MPI_Comm comm)
     MPI_Irecv(in, l.count, l.type, me, 1, comm, &r[0]);
     MPI_Send(out, l.count, l.type, me, 1, comm);
     MPI_Wait(&r[0], &s);
-    EXPECT_EQ(pattern_wrong(in, &l, 9), 0);
+    EXPECT_EQ(pattern_count_wrong(in, &l, 9), 0);
 
     memset(in, 0xdd, l.span);
     MPI_Irecv(in, l.count, l.type, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &r[0]);
     MPI_Ssend(out, l.count, l.type, me, 2, comm);
     MPI_Wait(&r[0], &s);
     EXPECT(s.MPI_SOURCE == me && s.MPI_TAG == 2);
-    EXPECT_EQ(pattern_wrong(in, &l, 9), 0);
+    EXPECT_EQ(pattern_count_wrong(in, &l, 9), 0);
 
     memset(in, 0xdd, l.span);
     MPI_Isend(out, l.count, l.type, me, 3, comm, &r[0]);
@@ -42,10 +42,10 @@ static void test_size(size_t size, int holey, MPI_Comm comm)
     MPI_Get_count(&s, l.type, &count);
     EXPECT_EQ(count, l.count);
     MPI_Recv(in, l.count, l.type, me, 4, comm, &s);
-    EXPECT_EQ(pattern_wrong(in, &l, 9), 0);
+    EXPECT_EQ(pattern_count_wrong(in, &l, 9), 0);
     memset(in, 0xdd, l.span);
     MPI_Recv(in, l.count, l.type, me, 3, comm, &s);
-    EXPECT_EQ(pattern_wrong(in, &l, 9), 0);
+    EXPECT_EQ(pattern_count_wrong(in, &l, 9), 0);
     MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
     layout_free(&l);
     free(out);

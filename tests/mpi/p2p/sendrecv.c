@@ -26,7 +26,7 @@ static void exchange_with_neighbours(size_t size, int holey, int form)
         MPI_Isendrecv(out, l.count, l.type, right, 4, in, l.count, l.type, left, 4, MPI_COMM_WORLD, &r);
         MPI_Wait(&r, &s);
     }
-    EXPECT_EQ(pattern_wrong(in, &l, (unsigned)left), 0);
+    EXPECT_EQ(pattern_count_wrong(in, &l, (unsigned)left), 0);
     EXPECT_EQ(s.MPI_SOURCE, left);
     EXPECT_EQ(s.MPI_TAG, 4);
     MPI_Get_count(&s, l.type, &count);
@@ -53,7 +53,7 @@ static void test_replace(size_t size, int holey, int form)
             MPI_Wait(&r, MPI_STATUS_IGNORE);
         }
         unsigned origin = (unsigned)((mpitest_rank - hop + 2 * mpitest_size) % mpitest_size);
-        EXPECT_EQ(pattern_wrong(buf, &l, origin), 0);
+        EXPECT_EQ(pattern_count_wrong(buf, &l, origin), 0);
     }
     layout_free(&l);
     free(buf);

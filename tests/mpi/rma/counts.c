@@ -71,7 +71,7 @@ static void test_complete_after_accumulate(struct window *w)
 {
     const int to = (w->rank + 1) % w->size;
     double *sums = (double *)w->memory, one[WORDS / 2];
-    MPI_Group others = window_others(w);
+    MPI_Group others = window_get_other_ranks(w);
     for (int i = 0; i < WORDS / 2; i++)
         one[i] = 1;
     memset(sums, 0, sizeof(one));

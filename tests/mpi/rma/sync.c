@@ -39,7 +39,7 @@ static void test_post_start(struct window *w, int with_test)
 /* One target with all other ranks as origins, and the reverse; empty groups have no effect. */
 static void test_many_to_one(struct window *w)
 {
-    MPI_Group others = window_others(w), all, root;
+    MPI_Group others = window_get_other_ranks(w), all, root;
     MPI_Win_get_group(w->win, &all);
     MPI_Group_incl(all, 1, (int[]){0}, &root);
     for (int k = 0; k < ROUNDS; k++) {

@@ -70,7 +70,7 @@ static inline void window_close(struct window *w)
     MPI_Comm_free(&w->comm);
 }
 
-static inline MPI_Group window_others(const struct window *w)
+static inline MPI_Group window_get_other_ranks(const struct window *w)
 {
     MPI_Group all, others;
     MPI_Win_get_group(w->win, &all);

@@ -10,7 +10,7 @@
 
 /* Returns the line printed about a command that has run for 60 s and was silent for the last `silent`
  * seconds; "": no line. */
-static const char *report_line(double silent, double done, double all)
+static const char *get_progress_line(double silent, double done, double all)
 {
     static char line[128];
     struct progress p;
@@ -36,15 +36,15 @@ static const char *report_line(double silent, double done, double all)
 
 static void test_waits_for_silence(void)
 {
-    EXPECT_STR(report_line(0, 30, 100), "");
-    EXPECT_STR(report_line(60, 0, 0), "tool: 60 s: 3 figures\n");
+    EXPECT_STR(get_progress_line(0, 30, 100), "");
+    EXPECT_STR(get_progress_line(60, 0, 0), "tool: 60 s: 3 figures\n");
 }
 
 static void test_estimates_time_left(void)
 {
-    EXPECT_STR(report_line(60, 75, 100), "tool: 60 s: 3 figures; about 20 s remain\n");
-    EXPECT_STR(report_line(60, 1, 100), "tool: 60 s: 3 figures\n");
-    EXPECT_STR(report_line(60, 100, 100), "tool: 60 s: 3 figures\n");
+    EXPECT_STR(get_progress_line(60, 75, 100), "tool: 60 s: 3 figures; about 20 s remain\n");
+    EXPECT_STR(get_progress_line(60, 1, 100), "tool: 60 s: 3 figures\n");
+    EXPECT_STR(get_progress_line(60, 100, 100), "tool: 60 s: 3 figures\n");
 }
 
 int main(void)

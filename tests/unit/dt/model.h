@@ -136,7 +136,7 @@ static inline uint64_t random_bits(void)
 }
 
 /* low..high, both included */
-static inline int random_in(int low, int high)
+static inline int random_in_range(int low, int high)
 {
     return low + (int)(random_bits() % (uint64_t)(high - low + 1));
 }

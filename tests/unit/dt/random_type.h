@@ -26,26 +26,26 @@ static const uint32_t random_basics[] = {0x209, 0x214, 0x243, 0x208, 0x210, 0x21
 /* The codes of MPI_FLOAT_INT, MPI_SHORT_INT, MPI_DOUBLE_INT, MPI_2INT and MPI_LONG_DOUBLE_INT. */
 static const uint32_t random_pairs[] = {0x228, 0x22c, 0x229, 0x22b, 0x22d};
 
-static inline struct type_pair random_leaf(void)
+static inline struct type_pair random_basic_type(void)
 {
     struct type_pair m = {0};
-    if (random_in(0, 5) == 0) {
-        m.type = dt_predefined(random_pairs[random_in(0, 4)]);
+    if (random_in_range(0, 5) == 0) {
+        m.type = dt_predefined(random_pairs[random_in_range(0, 4)]);
         model_add(&m.model, 0, m.type->shape->part[0].type);
         model_add(&m.model, m.type->shape->part[1].offset, m.type->shape->part[1].type);
     } else {
-        m.type = dt_predefined(random_basics[random_in(0, 10)]);
+        m.type = dt_predefined(random_basics[random_in_range(0, 10)]);
         model_add(&m.model, 0, m.type);
     }
     return m;
 }
 
-static inline struct type_pair random_strided(int which, struct type_pair *old)
+static inline struct type_pair random_strided_type(int which, struct type_pair *old)
 {
     struct type_pair m = {0};
-    int count = random_in(0, 7), length = random_in(0, 4), stride = random_in(-9, 12);
+    int count = random_in_range(0, 7), length = random_in_range(0, 4), stride = random_in_range(-9, 12);
     int64_t extent = old->type->extent;
-    if (random_in(0, 3) == 0)
+    if (random_in_range(0, 3) == 0)
         stride = length;
     if (which == 0) {
         dtype_contiguous(count, old->type, false, &m.type);
@@ -63,17 +63,17 @@ static inline struct type_pair random_strided(int which, struct type_pair *old)
 }
 
 /* Makes an indexed, hindexed, indexed_block or hindexed_block type. */
-static inline struct type_pair random_indexed(int which, struct type_pair *old)
+static inline struct type_pair random_indexed_type(int which, struct type_pair *old)
 {
     struct type_pair m = {0};
-    int count = random_in(0, RANDOM_MAX_BLOCKS), fixed = random_in(0, 3), n[RANDOM_MAX_BLOCKS],
+    int count = random_in_range(0, RANDOM_MAX_BLOCKS), fixed = random_in_range(0, 3), n[RANDOM_MAX_BLOCKS],
         at[RANDOM_MAX_BLOCKS];
     MPI_Aint bytes[RANDOM_MAX_BLOCKS];
     for (int i = 0; i < count; i++) {
-        n[i] = which >= 2 ? fixed : random_in(0, 4);
-        at[i] = random_in(-20, 40);
+        n[i] = which >= 2 ? fixed : random_in_range(0, 4);
+        at[i] = random_in_range(-20, 40);
         /* Some blocks are adjacent to the block before. */
-        if (i > 0 && random_in(0, 2) == 0)
+        if (i > 0 && random_in_range(0, 2) == 0)
             at[i] = at[i - 1] + n[i - 1] * (which % 2 ? (int)old->type->extent : 1);
         bytes[i] = at[i];
     }
@@ -94,16 +94,16 @@ static inline struct type_pair random_indexed(int which, struct type_pair *old)
 
 static inline struct type_pair random_type(int depth);
 
-static inline struct type_pair random_struct(int depth)
+static inline struct type_pair random_struct_type(int depth)
 {
     struct type_pair m = {0}, part[4];
-    int count = random_in(1, 4), n[4];
+    int count = random_in_range(1, 4), n[4];
     MPI_Aint at[4], next = 0;
     MPI_Datatype types[4];
     for (int i = 0; i < count; i++) {
         part[i] = random_type(depth - 1);
-        n[i] = random_in(0, 3);
-        at[i] = random_in(0, 1) ? next : random_in(-50, 200);
+        n[i] = random_in_range(0, 3);
+        at[i] = random_in_range(0, 1) ? next : random_in_range(-50, 200);
         next = at[i] + n[i] * part[i].type->extent;
         types[i] = dtype_handle(part[i].type);
         for (int j = 0; j < n[i]; j++)
@@ -153,15 +153,16 @@ static inline void grid_add_selected(const struct grid *g, const struct type_pai
     model_include_bounds(m, 0, total * old->type->extent);
 }
 
-static inline struct type_pair random_subarray(struct type_pair *old)
+static inline struct type_pair random_subarray_type(struct type_pair *old)
 {
     struct type_pair m = {0};
     int sub[3];
-    struct grid g = {.ndims = random_in(1, 3), .order = random_in(0, 1) ? MPI_ORDER_C : MPI_ORDER_FORTRAN};
+    struct grid g = {.ndims = random_in_range(1, 3),
+                     .order = random_in_range(0, 1) ? MPI_ORDER_C : MPI_ORDER_FORTRAN};
     for (int d = 0; d < g.ndims; d++) {
-        g.size[d] = random_in(1, 5);
-        sub[d] = random_in(1, g.size[d]);
-        g.low[d] = random_in(0, g.size[d] - sub[d]);
+        g.size[d] = random_in_range(1, 5);
+        sub[d] = random_in_range(1, g.size[d]);
+        g.low[d] = random_in_range(0, g.size[d] - sub[d]);
         g.high[d] = g.low[d] + sub[d];
     }
     dtype_subarray(g.ndims, ivec_from_int(g.size), ivec_from_int(sub), ivec_from_int(g.low), g.order,
@@ -170,28 +171,29 @@ static inline struct type_pair random_subarray(struct type_pair *old)
     return m;
 }
 
-static inline struct type_pair random_darray(struct type_pair *old)
+static inline struct type_pair random_darray_type(struct type_pair *old)
 {
     struct type_pair m = {0};
-    struct grid g = {.ndims = random_in(1, 3), .order = random_in(0, 1) ? MPI_ORDER_C : MPI_ORDER_FORTRAN};
+    struct grid g = {.ndims = random_in_range(1, 3),
+                     .order = random_in_range(0, 1) ? MPI_ORDER_C : MPI_ORDER_FORTRAN};
     int args[3], size = 1;
     g.distributed = true;
     for (int d = 0; d < g.ndims; d++) {
-        g.size[d] = random_in(1, 7);
-        g.distribution[d] = MPI_DISTRIBUTE_NONE + random_in(0, 2);
-        g.procs[d] = g.distribution[d] == MPI_DISTRIBUTE_NONE ? 1 : random_in(1, 3);
+        g.size[d] = random_in_range(1, 7);
+        g.distribution[d] = MPI_DISTRIBUTE_NONE + random_in_range(0, 2);
+        g.procs[d] = g.distribution[d] == MPI_DISTRIBUTE_NONE ? 1 : random_in_range(1, 3);
         int cover = (g.size[d] + g.procs[d] - 1) / g.procs[d];
-        bool dflt = random_in(0, 1);
+        bool dflt = random_in_range(0, 1);
         if (g.distribution[d] == MPI_DISTRIBUTE_CYCLIC)
-            g.block[d] = dflt ? 1 : random_in(1, 4);
+            g.block[d] = dflt ? 1 : random_in_range(1, 4);
         else
             g.block[d] = g.distribution[d] == MPI_DISTRIBUTE_NONE ? g.size[d]
                          : dflt                                   ? cover
-                                                                  : cover + random_in(0, 2);
+                                                                  : cover + random_in_range(0, 2);
         args[d] = dflt ? MPI_DISTRIBUTE_DFLT_DARG : g.block[d];
         size *= g.procs[d];
     }
-    int rank = random_in(0, size - 1), rest = rank;
+    int rank = random_in_range(0, size - 1), rest = rank;
     for (int d = g.ndims - 1; d >= 0; d--) {
         g.mine[d] = rest % g.procs[d];
         rest /= g.procs[d];
@@ -209,10 +211,10 @@ static inline struct type_pair random_darray(struct type_pair *old)
     return m;
 }
 
-static inline struct type_pair random_bounds(struct type_pair *old, bool resize)
+static inline struct type_pair random_resized_type(struct type_pair *old, bool resize)
 {
     struct type_pair m = {0};
-    int lb = random_in(-30, 30), extent = random_in(-10, 80);
+    int lb = random_in_range(-30, 30), extent = random_in_range(-10, 80);
     if (resize)
         dtype_resized(old->type, lb, extent, false, &m.type);
     else
@@ -225,24 +227,24 @@ static inline struct type_pair random_bounds(struct type_pair *old, bool resize)
     return m;
 }
 
-static inline struct type_pair random_type_unbounded(int depth)
+static inline struct type_pair random_type_of_any_size(int depth)
 {
     if (depth == 0)
-        return random_leaf();
-    int which = random_in(0, 12);
+        return random_basic_type();
+    int which = random_in_range(0, 12);
     if (which >= 11)
-        return random_struct(depth);
+        return random_struct_type(depth);
     struct type_pair old = random_type(depth - 1), m;
     if (which <= 2)
-        m = random_strided(which, &old);
+        m = random_strided_type(which, &old);
     else if (which <= 6)
-        m = random_indexed(which - 3, &old);
+        m = random_indexed_type(which - 3, &old);
     else if (which == 7)
-        m = random_subarray(&old);
+        m = random_subarray_type(&old);
     else if (which == 8)
-        m = random_darray(&old);
+        m = random_darray_type(&old);
     else
-        m = random_bounds(&old, which == 9);
+        m = random_resized_type(&old, which == 9);
     type_pair_free(&old);
     return m;
 }
@@ -251,7 +253,7 @@ static inline struct type_pair random_type_unbounded(int depth)
 static inline struct type_pair random_type(int depth)
 {
     for (;;) {
-        struct type_pair m = random_type_unbounded(depth);
+        struct type_pair m = random_type_of_any_size(depth);
         if (m.model.count <= RANDOM_MAX_ENTRIES)
             return m;
         type_pair_free(&m);

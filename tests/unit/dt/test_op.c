@@ -167,7 +167,7 @@ static void apply_scalar(uint32_t op, uint8_t num, const char *x, const char *y,
 #define FILL(num, type)                                        \
     case num:                                                  \
         for (size_t i = 0; i < n; i++) {                       \
-            type v = (type)random_in(0, 9);                    \
+            type v = (type)random_in_range(0, 9);              \
             memcpy((char *)to + i * sizeof(v), &v, sizeof(v)); \
         }                                                      \
         return;
@@ -192,7 +192,7 @@ static void fill_type(const struct dtype *t, char *to, size_t n)
     uint8_t num = dt_kinds[t->kind].num;
     if (dt_kinds[t->kind].class == CLASS_LOGICAL && t->size == 1)
         for (size_t i = 0; i < n; i++)
-            to[i] = (char)random_in(0, 1);
+            to[i] = (char)random_in_range(0, 1);
     else if (num >= NUM_C16)
         fill_small_values((uint8_t)(num - NUM_C16 + NUM_F16), to, 2 * n);
     else if (num >= NUM_F16)
@@ -201,7 +201,7 @@ static void fill_type(const struct dtype *t, char *to, size_t n)
         random_fill(to, n * (size_t)t->size);
     /* Some zeros, so that logical operators have false operands. */
     for (size_t i = 0; num < NUM_F16 && i < n; i++)
-        if (random_in(0, 2) == 0)
+        if (random_in_range(0, 2) == 0)
             memset(to + i * (size_t)t->size, 0, (size_t)t->size);
 }
 
@@ -251,10 +251,10 @@ static void test_equal_to_scalar_code(void)
             index i;                                                                              \
         } a[50], lo[50], hi[50], in[50];                                                          \
         for (int k = 0; k < 50; k++) {                                                            \
-            a[k].v = lo[k].v = hi[k].v = (value)random_in(0, 3);                                  \
-            a[k].i = lo[k].i = hi[k].i = (index)random_in(0, 3);                                  \
-            in[k].v = (value)random_in(0, 3);                                                     \
-            in[k].i = (index)random_in(0, 3);                                                     \
+            a[k].v = lo[k].v = hi[k].v = (value)random_in_range(0, 3);                            \
+            a[k].i = lo[k].i = hi[k].i = (index)random_in_range(0, 3);                            \
+            in[k].v = (value)random_in_range(0, 3);                                               \
+            in[k].i = (index)random_in_range(0, 3);                                               \
         }                                                                                         \
         EXPECT_EQ(op_check(op_predefined(MINLOC), type), 0);                                      \
         op_apply(op_predefined(MINLOC), in, lo, 50, type);                                        \

@@ -67,7 +67,7 @@ static void check_pack(const struct type_pair *m, int64_t count)
     struct dt_cursor c;
     memset(got, 0, bytes);
     dt_cursor_init(&c, m->type, count, a.buffer);
-    for (size_t at = 0, n; (n = dt_cursor_pack(&c, got + at, (size_t)random_in(1, 70))) > 0;)
+    for (size_t at = 0, n; (n = dt_cursor_pack(&c, got + at, (size_t)random_in_range(1, 70))) > 0;)
         at += n;
     EXPECT_EQ(c.position, bytes);
     EXPECT(memcmp(wanted, got, bytes) == 0);
@@ -95,13 +95,13 @@ static void check_unpack(const struct type_pair *m, int64_t count)
     char *in = malloc(bytes + 1);
     random_fill(in, bytes);
     memcpy(got.memory, wanted.memory, got.size);
-    len = random_in(0, 2) ? bytes : len;
+    len = random_in_range(0, 2) ? bytes : len;
     model_unpack(&m->model, count, wanted.buffer, in, len);
 
     struct dt_cursor c;
     dt_cursor_init(&c, m->type, count, got.buffer);
     for (size_t at = 0; at < len;) {
-        size_t n = (size_t)random_in(1, 90);
+        size_t n = (size_t)random_in_range(1, 90);
         at += dt_cursor_unpack(&c, in + at, n < len - at ? n : len - at);
     }
     EXPECT(memcmp(wanted.memory, got.memory, got.size) == 0);
@@ -119,14 +119,15 @@ static void check_pieces(const struct type_pair *m, int64_t count)
     model_pack(&m->model, count, a.buffer, wanted);
     struct dt_cursor c;
     dt_cursor_init(&c, m->type, count, a.buffer);
-    while ((n = dt_cursor_next(&c, random_in(0, 3) ? 1000000 : (size_t)random_in(1, 20), &piece)) > 0) {
+    while ((n = dt_cursor_next(&c, random_in_range(0, 3) ? 1000000 : (size_t)random_in_range(1, 20),
+                               &piece)) > 0) {
         memcpy(got + at, piece, n);
         at += n;
-        if (at < bytes && random_in(0, 9) == 0) {
+        if (at < bytes && random_in_range(0, 9) == 0) {
             struct dt_cursor copy = c; /* cursors may be copied and mixed with packing */
             memset(&c, 0xee, sizeof(c));
             c = copy;
-            at += dt_cursor_pack(&c, got + at, (size_t)random_in(1, 30));
+            at += dt_cursor_pack(&c, got + at, (size_t)random_in_range(1, 30));
         }
     }
     EXPECT_EQ(at, bytes);
@@ -162,7 +163,7 @@ static void check_external(const struct type_pair *m)
 
 static void check_copy(const struct type_pair *from, const struct type_pair *to)
 {
-    MPI_Count n = random_in(0, 3), k = random_in(0, 3);
+    MPI_Count n = random_in_range(0, 3), k = random_in_range(0, 3);
     struct exact_buffer a = make_exact_buffer(&from->model, n), wanted = make_exact_buffer(&to->model, k),
                         got = make_exact_buffer(&to->model, k);
     size_t bytes = (size_t)(from->type->size * n), room = (size_t)(to->type->size * k);
@@ -181,14 +182,14 @@ static void check_copy(const struct type_pair *from, const struct type_pair *to)
 
 static void test_random_types(void)
 {
-    struct type_pair last = random_leaf();
+    struct type_pair last = random_basic_type();
     for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
         int before = test_failures;
         random_state = seed * 0x9e3779b97f4a7c15u;
-        struct type_pair m = random_type(random_in(1, 4));
+        struct type_pair m = random_type(random_in_range(1, 4));
         EXPECT_EQ(dtype_commit(m.type), 0);
         check_bounds(&m);
-        int64_t count = random_in(0, 4);
+        int64_t count = random_in_range(0, 4);
         check_span(&m, count);
         check_pack(&m, count);
         check_unpack(&m, count);

@@ -112,7 +112,7 @@ static void test_unknown_processor(void)
 enum { PAGE = 4096, HEAP_END = 100 * PAGE };
 
 /* Compares the memory ranges that a system call removes with `wanted`: "none", or start+length in pages. */
-static void expect_removed(long number, const long *a, const char *wanted)
+static void expect_removed_ranges(long number, const long *a, const char *wanted)
 {
     struct syscall_args call = {number, {a[0], a[1], a[2], a[3], a[4], a[5]}};
     struct span s[2];
@@ -127,7 +127,7 @@ static void expect_removed(long number, const long *a, const char *wanted)
     }
     EXPECT_STR(found, wanted);
 }
-#define REMOVED(wanted, number, ...) expect_removed(number, (long[6]){__VA_ARGS__}, wanted)
+#define REMOVED(wanted, number, ...) expect_removed_ranges(number, (long[6]){__VA_ARGS__}, wanted)
 
 static void test_removed_ranges(void)
 {

@@ -36,7 +36,7 @@ static size_t random_choice(struct worker *w, size_t n)
 }
 
 /* A worker's pages lie in groups of 4 between those of the others. */
-static size_t worker_page(struct worker *w, size_t group)
+static size_t get_worker_page(struct worker *w, size_t group)
 {
     return (group * WORKERS + w->first) * 4;
 }
@@ -68,7 +68,7 @@ static void *run_worker(void *arg)
 {
     struct worker *w = arg;
     for (int round = 0; round < ROUNDS; round++) {
-        size_t at = worker_page(w, random_choice(w, OWN / 4)), first = at + random_choice(w, 3),
+        size_t at = get_worker_page(w, random_choice(w, OWN / 4)), first = at + random_choice(w, 3),
                n = 1 + random_choice(w, 4 - (first - at));
         if (random_choice(w, 4) == 0) {
             pthread_rwlock_rdlock(&pages_lock);
@@ -119,13 +119,13 @@ static void close_cache(void)
 /* Simulated memory: the content of a page is a number, and the test reports releases itself. */
 static _Atomic uint64_t numbers[PIN_PAGES];
 
-static uint64_t simulated_content(struct pins *p, size_t index)
+static uint64_t get_simulated_content(struct pins *p, size_t index)
 {
     (void)p;
     return atomic_load(&numbers[index]);
 }
 
-static void replace_simulated(size_t index, size_t n)
+static void replace_simulated_pages(size_t index, size_t n)
 {
     regcache_invalidate(cache, pins.base + index * page, n * page);
     for (size_t i = index; i < index + n; i++)
@@ -136,14 +136,14 @@ static void test_simulated_memory(void)
 {
     for (int i = 0; i < PIN_PAGES; i++)
         numbers[i] = atomic_fetch_add(&serial, 1);
-    open_cache((uintptr_t)1 << 44, simulated_content);
-    run_all_workers(replace_simulated);
+    open_cache((uintptr_t)1 << 44, get_simulated_content);
+    run_all_workers(replace_simulated_pages);
     close_cache();
 }
 
 /* Real memory: each new page holds a unique stamp. The kernel reads the stamp, so an unmapped page is an
  * error, as for a device, and not a crash. */
-static uint64_t stamp_of_page(struct pins *p, size_t index)
+static uint64_t get_page_stamp(struct pins *p, size_t index)
 {
     static _Thread_local int ends[2];
     uint64_t value = 0;
@@ -162,7 +162,7 @@ static void stamp_pages(size_t index, size_t n)
 
 /* Replaces pages through libc, as programs do; not by munmap, since another thread could map memory at the
  * address meanwhile. */
-static void replace_real(size_t index, size_t n)
+static void replace_real_pages(size_t index, size_t n)
 {
     void *p = (void *)(pins.base + index * page);
     int prot = PROT_READ | PROT_WRITE, flags = MAP_PRIVATE | MAP_ANONYMOUS;
@@ -200,11 +200,11 @@ static void test_real_memory(void)
 {
     pthread_t other;
     void *p = mmap(NULL, PIN_PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    open_cache((uintptr_t)p, stamp_of_page);
+    open_cache((uintptr_t)p, get_page_stamp);
     stamp_pages(0, PIN_PAGES);
     EXPECT(regcache_watch(cache));
     pthread_create(&other, NULL, allocate_memory, NULL);
-    run_all_workers(replace_real);
+    run_all_workers(replace_real_pages);
     atomic_store(&stop, true);
     pthread_join(other, NULL);
     close_cache();

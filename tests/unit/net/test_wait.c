@@ -91,7 +91,7 @@ static void set_tunable(const char *name, const char *value)
 }
 
 /* SPIN_US=0 and no yields: every wait sleeps. */
-static void sleep_at_once(void)
+static void disable_spinning(void)
 {
     set_tunable("SPIN_US", "0");
     set_tunable("YIELDS", "0");
@@ -176,7 +176,7 @@ int main(void)
 {
     TEST_RUN(test_frames_two_ranks);
     TEST_RUN(test_frames_many_ranks);
-    sleep_at_once();
+    disable_spinning();
     TEST_RUN(test_frames_two_ranks);
     TEST_RUN(test_frames_many_ranks);
     TEST_RUN(test_memory_two_ranks);

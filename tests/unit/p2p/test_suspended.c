@@ -154,14 +154,14 @@ static bool send_waits_for_offer(void)
            p2p_request(w.send)->hold.since != 0;
 }
 
-static void process_dies(uint32_t number, struct peer *peer)
+static void kill_process(uint32_t number, struct peer *peer)
 {
     w.ndead++;
     receiver_rank()->net.died(receiver_rank()->net.deliver_ctx, number, peer);
 }
 
 /* The sender dies: the transport ends its transfers, and nothing more arrives from it. */
-static void sender_dies(void)
+static void kill_sender(void)
 {
     struct fake_rank *dead = &fake_ranks[SENDER];
     struct peer *peer = &receiver_rank()->peers[SENDER];
@@ -173,7 +173,7 @@ static void sender_dies(void)
     drop_queue(&dead->gets, false);
     drop_queue(&receiver_rank()->out[SENDER], true);
     drop_queue(&receiver_rank()->gets, true);
-    process_dies(SENDER, peer);
+    kill_process(SENDER, peer);
 }
 
 static void acknowledge_deaths(void)
@@ -254,7 +254,7 @@ static void execute_action(enum action a)
         break;
     case OTHER_DIES:
     case ANOTHER_DIES:
-        process_dies(ABSENT + (uint32_t)a, NULL);
+        kill_process(ABSENT + (uint32_t)a, NULL);
         break;
     case ACKNOWLEDGE:
     case ACKNOWLEDGE_MORE:
@@ -271,7 +271,7 @@ static void execute_action(enum action a)
         p2p_recheck_faults(receiver_rank()->p2p);
         break;
     case SENDER_DIES:
-        sender_dies();
+        kill_sender();
         break;
     case RECEIVER_PROGRESS:
         net_progress(&receiver_rank()->net);

@@ -21,26 +21,26 @@ static uint64_t apply_noise(uint64_t ns)
     return (ns * (100 + random_bits % 20) / 100) * (random_bits / 20 % 200 == 0 ? 20 : 1);
 }
 
-static uint64_t cost_isolated(const struct cost_row *r, enum path path)
+static uint64_t get_isolated_cost(const struct cost_row *r, enum path path)
 {
     return path == PATH_PIECES ? r->lone_pieces : path == PATH_READ ? r->lone_read : r->lone_split;
 }
 
-static uint64_t cost_in_window(const struct cost_row *r, enum path path)
+static uint64_t get_window_cost(const struct cost_row *r, enum path path)
 {
     return path == PATH_PIECES ? r->window_pieces : path == PATH_READ ? r->window_read : r->window_split;
 }
 
 /* Simulates ping-pong: the next message starts when the answer, which takes as long, has arrived. Returns
  * the total time in ns. */
-static uint64_t ping_pong(struct traffic *t, const struct cost_row *r, int n, int forced)
+static uint64_t simulate_ping_pong(struct traffic *t, const struct cost_row *r, int n, int forced)
 {
     uint64_t total = 0;
     for (int i = 0; i < n; i++) {
         struct traffic_ticket ticket;
         const enum path path =
             forced >= 0 ? (enum path)forced : traffic_begin(t, r->bytes, ALL, false, now, &ticket);
-        const uint64_t ns = apply_noise(cost_isolated(r, path)) * (i < COLD && n > COLD * 10 ? 2 : 1);
+        const uint64_t ns = apply_noise(get_isolated_cost(r, path)) * (i < COLD && n > COLD * 10 ? 2 : 1);
         now += ns;
         if (forced < 0)
             traffic_end(t, &ticket, now, 0);
@@ -53,7 +53,7 @@ static uint64_t ping_pong(struct traffic *t, const struct cost_row *r, int n, in
 /* Simulates windows of messages whose announcements arrive together. A read completes when it is started,
  * as does the receiver's half of a split message; the other half, and messages in pieces, complete after
  * all announcements were handled. */
-static uint64_t window_traffic(struct traffic *t, const struct cost_row *r, int n, int forced)
+static uint64_t simulate_windows(struct traffic *t, const struct cost_row *r, int n, int forced)
 {
     uint64_t total = 0;
     for (int i = 0; i < n; i += WINDOW) {
@@ -63,7 +63,7 @@ static uint64_t window_traffic(struct traffic *t, const struct cost_row *r, int 
         for (int k = 0; k < WINDOW; k++) {
             const enum path path =
                 forced >= 0 ? (enum path)forced : traffic_begin(t, r->bytes, ALL, false, now, &ticket[k]);
-            const uint64_t ns = apply_noise(cost_in_window(r, path));
+            const uint64_t ns = apply_noise(get_window_cost(r, path));
             const uint64_t first = path == PATH_READ ? ns : path == PATH_SPLIT ? ns / 2 : 20;
             now += first;
             late[k] = path == PATH_READ ? 0 : ns > first ? ns - first : 1;
@@ -81,10 +81,10 @@ static uint64_t window_traffic(struct traffic *t, const struct cost_row *r, int 
     return total;
 }
 
-static int percent_behind_best(const struct cost_row *r,
-                               uint64_t (*run)(struct traffic *t, const struct cost_row *r, int n,
-                                               int forced),
-                               int first, int n)
+static int measure_percent_above_best(const struct cost_row *r,
+                                      uint64_t (*run)(struct traffic *t, const struct cost_row *r, int n,
+                                                      int forced),
+                                      int first, int n)
 {
     static const enum path paths[] = {PATH_PIECES, PATH_READ, PATH_SPLIT};
     struct traffic t;
@@ -115,8 +115,8 @@ static void test_one_size(void)
     for (unsigned m = 0; m < sizeof(machines) / sizeof(machines[0]); m++)
         for (int i = 0; i < COST_ROWS; i++) {
             const struct cost_row *r = &machines[m].rows[i];
-            const int ping = percent_behind_best(r, ping_pong, 500, 5000),
-                      window = percent_behind_best(r, window_traffic, 100 * WINDOW, 500 * WINDOW);
+            const int ping = measure_percent_above_best(r, simulate_ping_pong, 500, 5000),
+                      window = measure_percent_above_best(r, simulate_windows, 100 * WINDOW, 500 * WINDOW);
             if (ping > 10 || window > 10)
                 printf("%s, %llu bytes: ping-pong %d %% and windows %d %% slower than the best path\n",
                        machines[m].name, (unsigned long long)r->bytes, ping, window);
@@ -131,7 +131,7 @@ static void test_first_messages(void)
     int worst = 0, sum = 0, rows = 0;
     for (unsigned m = 0; m < sizeof(machines) / sizeof(machines[0]); m++)
         for (int i = 0; i < COST_ROWS; i++) {
-            const int percent = percent_behind_best(&machines[m].rows[i], ping_pong, 0, 100);
+            const int percent = measure_percent_above_best(&machines[m].rows[i], simulate_ping_pong, 0, 100);
             worst = percent > worst ? percent : worst;
             sum += percent;
             rows++;
@@ -144,8 +144,8 @@ static void test_first_messages(void)
 /* Simulates messages over shared memory in both directions, one after the other. The other rank's processor
  * is busy with messages to this rank, so split copies are not offered. A write by the sender takes
  * `write_percent` of the time of the best other path. */
-static uint64_t traffic_exchanges(struct traffic *t, const struct cost_row *r, uint32_t write_percent, int n,
-                                  int forced)
+static uint64_t simulate_exchanges(struct traffic *t, const struct cost_row *r, uint32_t write_percent, int n,
+                                   int forced)
 {
     const struct traffic_options options = {.write = true, .cpu_moves = true, .exchange = true};
     const uint32_t best = r->lone_pieces < r->lone_read ? r->lone_pieces : r->lone_read;
@@ -157,8 +157,8 @@ static uint64_t traffic_exchanges(struct traffic *t, const struct cost_row *r, u
                 ? (enum path)forced
                 : traffic_begin(t, r->bytes, traffic_list_paths(&options, r->bytes), true, now, &ticket);
         EXPECT(path != PATH_SPLIT);
-        const uint64_t ns =
-            apply_noise(path == PATH_WRITE ? (uint64_t)best * write_percent / 100 : cost_isolated(r, path));
+        const uint64_t ns = apply_noise(path == PATH_WRITE ? (uint64_t)best * write_percent / 100
+                                                           : get_isolated_cost(r, path));
         now += ns;
         if (forced < 0)
             traffic_end(t, &ticket, now, 0);
@@ -181,14 +181,14 @@ static void test_sender_writes_in_exchanges(void)
             uint64_t best = UINT64_MAX;
             for (int path = 0; path < PATH_SPLIT; path++) {
                 seed = 77;
-                const uint64_t all = traffic_exchanges(NULL, r, percent, 5000, path);
+                const uint64_t all = simulate_exchanges(NULL, r, percent, 5000, path);
                 best = all < best ? all : best;
             }
             traffic_open(&t, PATH_PIECES);
             seed = 5;
-            traffic_exchanges(&t, r, percent, 1000, -1);
+            simulate_exchanges(&t, r, percent, 1000, -1);
             seed = 77;
-            const uint64_t ours = traffic_exchanges(&t, r, percent, 5000, -1);
+            const uint64_t ours = simulate_exchanges(&t, r, percent, 5000, -1);
             if (ours > best * 110 / 100)
                 printf("%s, %llu bytes, write at %u %%: %llu ns, the best path takes %llu ns\n",
                        machines[m].name, (unsigned long long)r->bytes, percent, (unsigned long long)ours,
@@ -283,7 +283,7 @@ static void test_description(void)
     EXPECT_EQ(traffic_describe(&t, "shared memory", text, sizeof(text)), 0);
     EXPECT_EQ(strlen(text), 0);
     seed = 1;
-    ping_pong(&t, &cost_x86_64[1], 500, -1);
+    simulate_ping_pong(&t, &cost_x86_64[1], 500, -1);
     EXPECT(traffic_describe(&t, "shared memory", text, sizeof(text)) > 0);
     EXPECT(strstr(text, "shared memory, 64 KiB, isolated: ") == text);
     EXPECT(strstr(text, " us by cost, ") != NULL);

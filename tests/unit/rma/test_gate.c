@@ -82,7 +82,7 @@ static bool is_read_first(uint32_t word)
     return (word < GATE_SIDE) != job.far_first;
 }
 
-static void read_half(struct state *s, struct user *u, bool first)
+static void read_words_of_side(struct state *s, struct user *u, bool first)
 {
     for (uint32_t w = 0; w < GATE_WORDS; w++)
         if (is_read_first(w) == first)
@@ -135,11 +135,11 @@ static bool run_user(struct state *s, struct user *u)
             u->place = --u->rounds ? IDLE : FINISHED;
         return true;
     case READ_1:
-        read_half(s, u, true);
+        read_words_of_side(s, u, true);
         u->place = READ_2;
         return true;
     case READ_2:
-        read_half(s, u, false);
+        read_words_of_side(s, u, false);
         for (uint32_t w = 0; w < GATE_WORDS; w++)
             seen[w] = u->seen[w];
         gate_next_step(&e, u->old, seen, &step);
