@@ -195,7 +195,7 @@ static int return_after_open(void)
     return 0;
 }
 
-static int take_and_plug_in(void)
+static int reserve_and_plug_wires(void)
 {
     uint32_t id;
     return softib_wires_take(ctx, &id) || !softib_wires_plug(ctx, id) ? 2 : 0;
@@ -205,7 +205,7 @@ static int take_and_plug_in(void)
  * keeps the fabric alive. */
 static bool test_hub_of_dead_process_is_free(void)
 {
-    int (*const body[])(void) = {return_after_open, take_and_plug_in, take_and_plug_in};
+    int (*const body[])(void) = {return_after_open, reserve_and_plug_wires, reserve_and_plug_wires};
     pid_t pid[3] = {0};
     int status[3], ended;
     for (int i = 0; i < 3; i++) {

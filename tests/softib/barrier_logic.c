@@ -247,15 +247,15 @@ static void test_leaving(void)
 /* Two switch levels, no losses: the last host's leave is acknowledged when its switch has left the upper
  * one. */
 static bool cut; /* the wire between the switches is interrupted */
-static void deliver_down(void *arg, const struct softib_packet *p);
-static void deliver_up(void *arg, const struct softib_packet *p)
+static void deliver_to_leaf_switch(void *arg, const struct softib_packet *p);
+static void deliver_to_top_switch(void *arg, const struct softib_packet *p)
 {
     if (!cut)
-        softib_switch_packet(&sw, p, now, deliver_down, arg);
+        softib_switch_packet(&sw, p, now, deliver_to_leaf_switch, arg);
 }
-static void deliver_down(void *arg, const struct softib_packet *p)
+static void deliver_to_leaf_switch(void *arg, const struct softib_packet *p)
 {
-    softib_leaf_answer(&leaf[p->port], p, now, record_id, deliver_up, arg);
+    softib_leaf_answer(&leaf[p->port], p, now, record_id, deliver_to_top_switch, arg);
 }
 
 static bool leave_is_acknowledged(uint8_t type, unsigned id, uint16_t port)
@@ -263,7 +263,7 @@ static bool leave_is_acknowledged(uint8_t type, unsigned id, uint16_t port)
     const struct softib_packet p = {type, (uint8_t)id, port, 0};
     received_id = -1;
     now += SOFTIB_SWITCH_REPEAT_NS;
-    softib_leaf_packet(&leaf[port % 2], &p, now, record_id, deliver_up, NULL);
+    softib_leaf_packet(&leaf[port % 2], &p, now, record_id, deliver_to_top_switch, NULL);
     return received_id == (int)id;
 }
 

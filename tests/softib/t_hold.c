@@ -62,7 +62,7 @@ static void write_until_refused(struct vt *t, struct vt_qp *q, const struct vt_a
 
 enum ending_call { DEREG, RESET };
 
-static void end_access(enum ending_call ending_call, struct vt_qp *q, struct ibv_mr **mr)
+static void revoke_access(enum ending_call ending_call, struct vt_qp *q, struct ibv_mr **mr)
 {
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_RESET};
     if (ending_call == RESET)
@@ -103,7 +103,7 @@ static void test_stopped(struct vt *t, enum ending_call ending_call)
         kill(sender, SIGSTOP);
         atomic_store(&returned, false);
         CHECK(!pthread_create(&thread, NULL, continue_sender, &sender));
-        end_access(ending_call, &q, &mr);
+        revoke_access(ending_call, &q, &mr);
         memset(p, 0x11, BYTES);
         atomic_store(&returned, true);
         pthread_join(thread, NULL);

@@ -67,7 +67,7 @@ static void expect_batch(unsigned char *in, unsigned turn)
     }
 }
 
-static void take_turns(struct vt *t, struct vt_qp *q, unsigned char *buf, struct ibv_mr *mr)
+static void write_and_check_in_turn(struct vt *t, struct vt_qp *q, unsigned char *buf, struct ibv_mr *mr)
 {
     struct vt_addr mine = {.rkey = mr->rkey, .buf = (uintptr_t)buf}, theirs;
     vt_exchange(t, &mine, &theirs, sizeof(mine));
@@ -85,7 +85,7 @@ static void run_test(struct vt *t)
     if (t->rxe)
         vt_skip("soft-RoCE stores the bytes of a packet in any order");
     vt_qp_open(t, vt_defaults(IBV_QPT_RC), &q);
-    take_turns(t, &q, t->buf, t->mr);
+    write_and_check_in_turn(t, &q, t->buf, t->mr);
     int fd = memfd_create("verbs-test", MFD_CLOEXEC);
     CHECK(fd >= 0 && !ftruncate(fd, 1 << 20));
     unsigned char *shared = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -93,7 +93,7 @@ static void run_test(struct vt *t)
     struct ibv_mr *mr = ibv_reg_mr(t->pd, shared + 100, (1 << 20) - 100, ALL_ACCESS);
     CHECK(mr);
     close(fd);
-    take_turns(t, &q, shared + 100, mr);
+    write_and_check_in_turn(t, &q, shared + 100, mr);
     vt_sync(t);
     CHECK(!ibv_dereg_mr(mr));
     munmap(shared, 1 << 20);

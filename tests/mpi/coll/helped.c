@@ -35,7 +35,7 @@ static int count_wrong_elements(const int32_t *got, int rank, int n, int round)
     return wrong;
 }
 
-static void test_moves(int32_t *in, int32_t *out, int root, int n, int round)
+static void test_data_movement(int32_t *in, int32_t *out, int root, int n, int round)
 {
     const int me = mpitest_rank, size = mpitest_size;
     fill_input(in, me, n, round);
@@ -104,7 +104,7 @@ static void test_reductions(int32_t *in, int32_t *out, int root, int n, int roun
 }
 
 /* Tests with a type with gaps at the leaves and a contiguous one at the root. */
-static void test_gaps(int32_t *in, int32_t *out, int root, int n, int round)
+static void test_data_with_gaps(int32_t *in, int32_t *out, int root, int n, int round)
 {
     MPI_Datatype spread;
     MPI_Type_vector(n, 1, 2, MPI_INT32_T, &spread);
@@ -192,10 +192,10 @@ int main(int argc, char **argv)
     for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
         for (int round = 0; round < ROUNDS; round++) {
             const int root = round % mpitest_size;
-            test_moves(in, out, root, sizes[s], round);
+            test_data_movement(in, out, root, sizes[s], round);
             test_reductions(in, out, root, sizes[s], round, leans);
             if (round % 5 == 0)
-                test_gaps(in, out, root, sizes[s], round);
+                test_data_with_gaps(in, out, root, sizes[s], round);
         }
     const char *forced = getenv("FISHPLATE_COLL");
     if (forced && strstr(forced, "copy=split") && mpitest_size == 2)

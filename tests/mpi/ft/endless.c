@@ -21,7 +21,7 @@ static long get_allocated_bytes(void)
 }
 
 /* Sends a message that is never received, then agrees on the communicator. */
-static void leave_message_and_agree(MPI_Comm c, int i)
+static void send_unreceived_message_and_agree(MPI_Comm c, int i)
 {
     int flag = 1, there;
     MPI_Comm_set_errhandler(c, MPI_ERRORS_RETURN);
@@ -34,18 +34,18 @@ static void leave_message_and_agree(MPI_Comm c, int i)
         MPIX_Comm_revoke(c);
 }
 
-static void use_communicators_of_all(void)
+static void use_communicators_of_all_ranks(void)
 {
     MPI_Comm c[TOGETHER];
     for (int i = 0; i < TOGETHER; i++) {
         EXPECT_CLASS(i % 2 ? MPI_Comm_dup(now, &c[i]) : MPIX_Comm_shrink(now, &c[i]), MPI_SUCCESS);
-        leave_message_and_agree(c[i], i);
+        send_unreceived_message_and_agree(c[i], i);
     }
     for (int i = 0; i < TOGETHER; i++)
         MPI_Comm_free(&c[i]);
 }
 
-static void use_communicators_of_one(void)
+static void use_communicators_of_one_rank(void)
 {
     for (int i = 0; i < ALONE; i++) {
         MPI_Comm c;
@@ -67,8 +67,8 @@ int main(int argc, char **argv)
     long before = 0;
     for (int batch = 0; batch < 2 * BATCHES; batch++) {
         before = batch == BATCHES ? get_allocated_bytes() : before;
-        use_communicators_of_all();
-        use_communicators_of_one();
+        use_communicators_of_all_ranks();
+        use_communicators_of_one_rank();
     }
     /* Retaining every agreement would need ten times this amount. */
     EXPECT(get_allocated_bytes() - before < 256 * 1024);

@@ -39,7 +39,7 @@ static void start_counting(void)
         handles[i] = counter_open(names[i]);
 }
 
-static long long counter_value(const char *name)
+static long long get_counter(const char *name)
 {
     for (int i = 0; i < NAMES; i++)
         if (strcmp(names[i], name) == 0)
@@ -111,10 +111,10 @@ static void check_buffers(void)
               most = setting_number("FISHPLATE_IB_BUFFERS_MAX", 128);
     int dynamic = !setting_text("FISHPLATE_IB_FLOW") || setting_is("FISHPLATE_IB_FLOW", "dynamic");
     if (!dynamic)
-        EXPECT_EQ(counter_value("ib_receives_posted_max"), first);
+        EXPECT_EQ(get_counter("ib_receives_posted_max"), first);
     if (dynamic && first <= 2 && mpitest_rank % 2 == 0)
-        EXPECT(counter_value("ib_receives_posted_max") > first);
-    EXPECT(counter_value("ib_receives_posted_max") <= most);
+        EXPECT(get_counter("ib_receives_posted_max") > first);
+    EXPECT(get_counter("ib_receives_posted_max") <= most);
 }
 
 /* Rank 0 polls one ring. It receives a few messages from rank 1 and then more from rank 2, which must get
@@ -123,7 +123,7 @@ static void check_buffers(void)
 static void test_competition_for_ring(void)
 {
     int word = 0, go = 1;
-    long long removed = counter_value("ib_rings_removed");
+    long long removed = get_counter("ib_rings_removed");
     if (mpitest_rank == 1) {
         for (int i = 0; i < FEW; i++)
             MPI_Send(&i, 1, MPI_INT, 0, 2, MPI_COMM_WORLD);
@@ -142,14 +142,14 @@ static void test_competition_for_ring(void)
         }
         int by_ring = 0;
         for (int i = 0; go; i++) {
-            long long before = counter_value("ib_ring_frames_received");
+            long long before = get_counter("ib_ring_frames_received");
             go = by_ring < FEW && i < PATIENCE;
             MPI_Send(&go, 1, MPI_INT, 2, 3, MPI_COMM_WORLD);
             MPI_Recv(&word, 1, MPI_INT, 2, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            by_ring += counter_value("ib_ring_frames_received") > before;
+            by_ring += get_counter("ib_ring_frames_received") > before;
         }
         EXPECT(by_ring >= FEW); /* rank 2 has its own ring, and that of rank 1 was removed */
-        EXPECT(counter_value("ib_rings_removed") > removed);
+        EXPECT(get_counter("ib_rings_removed") > removed);
         MPI_Send(&go, 1, MPI_INT, 1, 3, MPI_COMM_WORLD);
         for (int i = 0; i < FEW; i++) {
             MPI_Recv(&word, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -178,7 +178,7 @@ int main(int argc, char **argv)
 {
     start_counting();
     mpitest_begin(&argc, &argv);
-    long long at_start = counter_value("ib_connections_opened");
+    long long at_start = get_counter("ib_connections_opened");
     EXPECT_EQ(at_start, setting_is("FISHPLATE_IB_CONNECT", "static") ? mpitest_size - 1 : 0);
 
     exchange_small_messages();
@@ -186,37 +186,37 @@ int main(int argc, char **argv)
         setting_is("FISHPLATE_IB_LAST_BYTE", "no") ? 0 : setting_number("FISHPLATE_IB_POLLSET", 16);
     int rings = limit > 0;
     if (setting_number("FISHPLATE_IB_MAX_CONNECTIONS", 0) == 0) {
-        EXPECT((counter_value("ib_ring_frames_received") > SMALL / 2) == rings);
-        EXPECT((counter_value("ib_rings_added") > 0) == rings);
-        EXPECT(rings || counter_value("ib_frames_received") >= SMALL);
-        EXPECT(counter_value("ib_rings_added") - counter_value("ib_rings_removed") <= limit);
+        EXPECT((get_counter("ib_ring_frames_received") > SMALL / 2) == rings);
+        EXPECT((get_counter("ib_rings_added") > 0) == rings);
+        EXPECT(rings || get_counter("ib_frames_received") >= SMALL);
+        EXPECT(get_counter("ib_rings_added") - get_counter("ib_rings_removed") <= limit);
     }
 
     send_burst();
     if (setting_is("FISHPLATE_IB_FLOW", "static") && mpitest_rank % 2)
-        EXPECT(counter_value("ib_credit_waits") > 0);
+        EXPECT(get_counter("ib_credit_waits") > 0);
     if (setting_is("FISHPLATE_IB_FLOW", "hw")) {
-        EXPECT_EQ(counter_value("ib_credit_waits"), 0);
-        EXPECT_EQ(counter_value("ib_credit_messages"), 0);
+        EXPECT_EQ(get_counter("ib_credit_waits"), 0);
+        EXPECT_EQ(get_counter("ib_credit_messages"), 0);
     }
     if (setting_is("FISHPLATE_IB_RECEIVE", "shared"))
-        EXPECT(counter_value("ib_shared_refills") > 2);
+        EXPECT(get_counter("ib_shared_refills") > 2);
     check_buffers();
     if (setting_number("FISHPLATE_IB_CREDIT_MESSAGE", 0) == 1 && mpitest_rank % 2 == 0)
         /* A credit message is sent when half of a peer's eight credits are owed. */
-        EXPECT(counter_value("ib_credit_messages") >= BURST / 2);
+        EXPECT(get_counter("ib_credit_messages") >= BURST / 2);
     if (setting_is("FISHPLATE_IB_POLL_POLICY", "traffic"))
         test_competition_for_ring();
 
     test_connection_limit();
-    EXPECT(counter_value("ib_connections_opened") >= mpitest_size - 1);
+    EXPECT(get_counter("ib_connections_opened") >= mpitest_size - 1);
     if (setting_number("FISHPLATE_IB_MAX_CONNECTIONS", 0) == 1) {
-        long long closed = counter_value("ib_connections_closed"), all;
+        long long closed = get_counter("ib_connections_closed"), all;
         MPI_Allreduce(&closed, &all, 1, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
         EXPECT(all > 0);
     } else {
-        EXPECT_EQ(counter_value("ib_connections_closed"), 0);
-        EXPECT_EQ(counter_value("ib_connections_opened"), mpitest_size - 1);
+        EXPECT_EQ(get_counter("ib_connections_closed"), 0);
+        EXPECT_EQ(get_counter("ib_connections_opened"), mpitest_size - 1);
     }
     counters_end();
     return mpitest_end();

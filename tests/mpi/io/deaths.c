@@ -87,19 +87,19 @@ static void die_after_steps(int steps)
     check_after_death(f, rc);
 }
 
-static void test_death_after_0(void)
+static void test_death_after_0_steps(void)
 {
     die_after_steps(0);
 }
-static void test_death_after_1(void)
+static void test_death_after_1_step(void)
 {
     die_after_steps(1);
 }
-static void test_death_after_5(void)
+static void test_death_after_5_steps(void)
 {
     die_after_steps(5);
 }
-static void test_death_after_20(void)
+static void test_death_after_20_steps(void)
 {
     die_after_steps(20);
 }
@@ -181,9 +181,10 @@ static void test_death_in_read(void)
 
 int main(int argc, char **argv)
 {
-    static void (*const phases[])(void) = {test_death_in_rewrite, test_death_after_0,  test_death_after_1,
-                                           test_death_after_5,    test_death_after_20, test_death_before_call,
-                                           test_death_in_write,   test_death_in_read};
+    static void (*const phases[])(void) = {test_death_in_rewrite,     test_death_after_0_steps,
+                                           test_death_after_1_step,   test_death_after_5_steps,
+                                           test_death_after_20_steps, test_death_before_call,
+                                           test_death_in_write,       test_death_in_read};
     int number = (int)getpid();
     mpitest_begin(&argc, &argv);
     MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD);

@@ -140,7 +140,7 @@ int main(int argc, char **argv)
     snprintf(name, sizeof(name), "/dev/shm/%s", iotest_begin(&argc, &argv));
     const int there = statfs("/dev/shm", &fs) == 0 && fs.f_type == TMPFS && access("/dev/shm", W_OK) == 0;
     if (there)
-        memcpy(iotest_name, name, sizeof(iotest_name)); /* iotest_name is longer than this name */
+        memcpy(iotest_name, name, sizeof(iotest_name)); /* the string fits into iotest_name */
     check_writes(iotest_name, "automatic", there, 1);
     check_writes(iotest_name, "disable", 0, 2);
     refuse = 1;

@@ -48,8 +48,8 @@ static void test_strided(MPI_File f, const char *name)
     expect_unchanged(name);
 }
 
-/* Tests the end of the file in a view of a byte at 0 and one near 2^63, repeated every byte: most tiles
- * that begin in the file would end beyond 2^63. */
+/* Tests MPI_SEEK_END in a view whose tile has a byte at offset 0 and one near 2^63 and an extent of one byte:
+ * most tiles that begin inside the file would end beyond 2^63. */
 static void test_overlapping(MPI_File f, const char *name)
 {
     const MPI_Aint displacements[2] = {0, (MPI_Aint)(((uint64_t)1 << 63) - 100)};

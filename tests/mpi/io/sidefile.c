@@ -68,7 +68,7 @@ static MPI_File open_file(void)
 
 /* Replaces the side file by another file of this user after rank 0 has used the pointer and before any
  * other rank has. */
-static void check_replaced(int with_link)
+static void check_replaced_side_file(int with_link)
 {
     char side[600] = "", kept[620];
     struct stat st;
@@ -102,7 +102,7 @@ static void check_replaced(int with_link)
 
 /* Tests side files of killed jobs (here a copy): the first use of another shared pointer removes an unused
  * side file and retains one that is in use. */
-static void check_leftovers(void)
+static void check_side_files_of_killed_jobs(void)
 {
     char side[600] = "", left[600];
     MPI_Offset at = -1;
@@ -138,8 +138,8 @@ static void check_leftovers(void)
 int main(int argc, char **argv)
 {
     iotest_begin(&argc, &argv);
-    check_replaced(0);
-    check_replaced(1);
-    check_leftovers();
+    check_replaced_side_file(0);
+    check_replaced_side_file(1);
+    check_side_files_of_killed_jobs();
     return iotest_end();
 }

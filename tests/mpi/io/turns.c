@@ -66,7 +66,7 @@ static void set_piece_view(MPI_File f, int piece, int turns, int turn)
 
 /* Rank 0 has the turn and keeps it. The other ranks must not need the turn, nor any pwrite except the byte
  * that extends the file. */
-static void check_others_need_no_turn(int there)
+static void check_others_write_without_turn(int there)
 {
     MPI_File f = iotest_open(MPI_COMM_WORLD, MPI_INFO_NULL);
     EXPECT_EQ(
@@ -157,10 +157,10 @@ int main(int argc, char **argv)
     snprintf(name, sizeof(name), "/dev/shm/%s", iotest_begin(&argc, &argv));
     const int there = statfs("/dev/shm", &fs) == 0 && fs.f_type == TMPFS && access("/dev/shm", W_OK) == 0;
     if (there)
-        memcpy(iotest_name, name, sizeof(iotest_name)); /* iotest_name is longer than this name */
+        memcpy(iotest_name, name, sizeof(iotest_name)); /* the string fits into iotest_name */
     MPI_Win_allocate_shared(mpitest_rank == 0 ? 64 : 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &others, &window);
     MPI_Win_shared_query(window, 0, &size, &unit, &others);
-    check_others_need_no_turn(there);
+    check_others_write_without_turn(there);
     check_pieces(5000, 0);
     check_pieces(70001, 1);
     check_pieces(200, 0);

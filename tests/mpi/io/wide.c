@@ -217,7 +217,7 @@ static void check_views(MPI_File f, char *memory)
 }
 
 /* Tests interleaved pieces of 8 KiB, 1 GiB and a bit of each rank, through aggregators. */
-static void check_huge(MPI_File f, char *memory)
+static void check_huge_collective_write(MPI_File f, char *memory)
 {
     const MPI_Count each = GIB + (64 << 10);
     MPI_Datatype piece, type;
@@ -260,7 +260,7 @@ int main(int argc, char **argv)
     check_views(f, memory);
     EXPECT_EQ(MPI_File_set_size(f, 0), 0);
     if (getenv("IOTEST_HUGE"))
-        check_huge(f, memory);
+        check_huge_collective_write(f, memory);
     EXPECT_EQ(MPI_File_close(&f), 0);
     MPI_Info_free(&info);
     munmap(memory, (size_t)MANY_BYTES);

@@ -12,7 +12,7 @@ enum { THREADS = 4, ROUNDS = 25 };
 
 static MPI_Comm parents[THREADS];
 
-static void expect_ring(MPI_Comm c, int tag)
+static void expect_message_around_ring(MPI_Comm c, int tag)
 {
     int size, rank, in = -1;
     MPI_Comm_size(c, &size);
@@ -33,16 +33,16 @@ static void *create_communicators(void *arg)
         MPI_Comm_idup(parent, &late, &r);
         MPI_Comm_dup(parent, &made);
         MPI_Comm_split(made, mpitest_rank % 2, 0, &part);
-        expect_ring(made, 1);
-        expect_ring(part, 1);
+        expect_message_around_ring(made, 1);
+        expect_message_around_ring(part, 1);
         MPI_Wait(&r, MPI_STATUS_IGNORE);
-        expect_ring(late, 1);
+        expect_message_around_ring(late, 1);
         MPI_Comm_free(&late);
         MPI_Comm_free(&part);
         MPI_Comm_free(&made);
         /* All threads create from one parent; the tag distinguishes their calls. */
         MPI_Comm_create_group(MPI_COMM_WORLD, g, me, &made);
-        expect_ring(made, 2);
+        expect_message_around_ring(made, 2);
         MPI_Comm_free(&made);
     }
     MPI_Group_free(&g);

@@ -143,7 +143,7 @@ static void test_round_trips(struct window *w, int pieces, int step)
 
 /* Repeats accesses until a polling target has executed some of them; two ranks that share a core do not share
  * long copies. */
-static void test_help_is_given(struct window *w, MPI_T_pvar_handle helped)
+static void test_polling_target_executes_operations(struct window *w, MPI_T_pvar_handle helped)
 {
     static const struct {
         int pieces, step;
@@ -188,7 +188,7 @@ int main(int argc, char **argv)
     test_lengths(&w);
     test_all_to_all(&w);
     test_target_computes(&w);
-    test_help_is_given(&w, helped);
+    test_polling_target_executes_operations(&w, helped);
     free(bytes);
     window_close(&w);
     counters_end();

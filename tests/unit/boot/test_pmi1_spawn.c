@@ -47,7 +47,7 @@ static const char *close_job(struct boot *b)
     return received;
 }
 
-static void test_request_words_become_lines(void)
+static void test_request_lines(void)
 {
     char id[BOOT_SPAWN_ID], *argv[] = {"-n", "5%", NULL};
     const struct boot_program program = {.command = "child", .argv = argv, .count = 2};
@@ -90,7 +90,7 @@ static void test_late_answer_is_discarded(void)
 
 int main(void)
 {
-    TEST_RUN(test_request_words_become_lines);
+    TEST_RUN(test_request_lines);
     TEST_RUN(test_line_breaks_are_refused);
     TEST_RUN(test_late_answer_is_discarded);
     return test_result();

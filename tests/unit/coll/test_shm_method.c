@@ -34,7 +34,7 @@ static const struct recorded_costs x86_64_split[] = {
     {1048576, {89000, 73700, 40600}},
 };
 
-/* Two cores of an aarch64 machine: two copies at 19 to 26 GB/s, reading at 4 to 6. */
+/* Two cores of an aarch64 machine: two copies at 19 to 26 GB/s, reading at 4 to 6 GB/s. */
 static const struct recorded_costs aarch64[] = {
     {4096, {300, 1200}},      {16384, {900, 3600}},       {65536, {3300, 13000}},
     {262144, {12000, 52000}}, {1048576, {48000, 190000}}, {4194304, {200000, 800000}},

@@ -51,7 +51,7 @@ static struct {
     const char *wrong;
 } job;
 
-static struct transfer transfer_of_step(int step)
+static struct transfer get_transfer_of_step(int step)
 {
     return job.steps[(step - 1) / job.steps_per_call % job.nsteps];
 }
@@ -118,7 +118,7 @@ static bool poll_readers(struct state *s, int me, int slot)
 static void start_reading(struct state *s, int me)
 {
     struct rank_state *it = &s->rank[me];
-    it->source = (uint8_t)next_source(transfer_of_step(it->step), me, 0);
+    it->source = (uint8_t)next_source(get_transfer_of_step(it->step), me, 0);
     it->stage = it->source < job.ranks ? WAIT : DONE;
 }
 
@@ -126,7 +126,7 @@ static void end_step(struct state *s, int me)
 {
     struct rank_state *it = &s->rank[me];
     const bool last = it->step % job.steps_per_call == 0,
-               took = next_source(transfer_of_step(it->step), me, 0) < job.ranks;
+               took = next_source(get_transfer_of_step(it->step), me, 0) < job.ranks;
     if ((last || took) && slots_must_report(it->reported, it->step, (uint64_t)job.lag))
         report_progress(s, me, it->step);
     it->step++;
@@ -143,7 +143,7 @@ static void check_half_of_data(struct state *s, int me, int half)
     it->stage++;
     if (half == 0)
         return;
-    it->source = (uint8_t)next_source(transfer_of_step(it->step), me, it->source + 1);
+    it->source = (uint8_t)next_source(get_transfer_of_step(it->step), me, it->source + 1);
     it->stage = it->source < job.ranks ? WAIT : DONE;
 }
 
@@ -159,7 +159,7 @@ static void infer_progress(struct rank_state *it, struct transfer p)
 static bool begin_step(struct state *s, int me)
 {
     struct rank_state *it = &s->rank[me];
-    const struct transfer p = transfer_of_step(it->step);
+    const struct transfer p = get_transfer_of_step(it->step);
     const int slot = it->step % job.depth;
     if (!is_writer(p, me)) {
         start_reading(s, me);
@@ -176,7 +176,7 @@ static bool begin_step(struct state *s, int me)
 static bool wait_for_flag(struct state *s, int me)
 {
     struct rank_state *it = &s->rank[me];
-    const struct transfer p = transfer_of_step(it->step);
+    const struct transfer p = get_transfer_of_step(it->step);
     const int slot = it->step % job.depth;
     if (job.defect != IGNORE_FLAG && !slot_is_posted(s->flag[it->source][slot], it->step)) {
         if (it->stage == WAIT_REST || slot_parts(s->part[it->source][slot], it->step) == 0)

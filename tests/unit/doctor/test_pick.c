@@ -30,8 +30,8 @@ static double random_noise_factor(double most)
     return 1 + most * ((double)(noise_seed >> 16 & 0x7fff) / 0x7fff);
 }
 
-/* Chooses from samples that are off by up to `most`, the first sample of each candidate by much more.
- * Stops after `samples` samples. */
+/* Chooses from samples that exceed the cost by up to the factor 1 + `most`, the first sample of each
+ * candidate by up to 2. Stops after `samples` samples. */
 static int choose_candidate(const struct shape_costs *t, double most, int samples, struct pick *p)
 {
     int next;
@@ -79,7 +79,8 @@ static void test_rule_is_tried(void)
 {
     struct pick p;
     pick_init(&p, (const double[]){9, 1, 2, 100}, 4, 8);
-    EXPECT_EQ(p.tries, 3); /* the candidate of 100 is dropped; the rule is tried however slow it seems */
+    EXPECT_EQ(p.tries,
+              3); /* the candidate with cost 100 is dropped; the rule's candidate is tried at any cost */
     for (int i = 0; i < PICK_PASSES; i++) {
         EXPECT_EQ(pick_next(&p), 0);
         pick_record(&p, 50);

@@ -44,7 +44,7 @@ struct world_settings {
     uint32_t rings;   /* peers that may be polled by RDMA ring */
     bool one_network; /* all ports are on one subnet; false: one subnet per port number */
     bool keeps_completions, keeps_deregistered; /* see struct fabric */
-    bool xrc;                                   /* the world has two lanes and one port then */
+    bool xrc;                                   /* XRC connections: the world has two lanes and one port */
     bool puts_have_status;                      /* the sender may query the receiver whether a put arrived */
     const char *messages, *stripe;              /* values of the tunables IB_MESSAGES and IB_STRIPE */
 };

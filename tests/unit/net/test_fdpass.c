@@ -201,7 +201,7 @@ static void open_with_wrong_message(int fd, const char *reason)
     n.boot.backend = &backend_of_one;
     fake_boot_put(&n.boot, "", &address, len);
     const int before = count_open_descriptors();
-    errno = ENOTTY; /* an earlier error, which is not the reason */
+    errno = ENOTTY; /* errno of an earlier error must not be reported as the reason */
     const int rc = segment_open(&n.boot, 64, &out);
     EXPECT(rc != 0);
     if (!strstr(err_detail(rc), reason))

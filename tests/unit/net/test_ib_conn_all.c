@@ -89,7 +89,7 @@ static bool is_joined(const struct pair_state *now, int me)
            mine->qp_yours == other->qp_mine;
 }
 
-static void post_item(struct pair_state *now, int me, enum item item)
+static void send_item(struct pair_state *now, int me, enum item item)
 {
     EXPECT(is_joined(now, me)); /* the peer is ready to receive */
     queue_push(now->side[me].posted, item);
@@ -142,11 +142,11 @@ static void apply_actions(struct pair_state *now, int me, const struct conn *c, 
     if (actions & CONN_DO_RESUME)
         EXPECT(o->state == CONN_OPEN && o->counted);
     if (actions & CONN_DO_CLOSE)
-        post_item(now, me, CLOSE);
+        send_item(now, me, CLOSE);
     if (actions & CONN_DO_AGREE)
-        post_item(now, me, AGREE);
+        send_item(now, me, AGREE);
     if (actions & CONN_DO_KEEP)
-        post_item(now, me, KEEP);
+        send_item(now, me, KEEP);
     if (actions & CONN_DO_FAIL)
         EXPECT_EQ(o->unanswered, the_limits.tries_max);
 }
@@ -186,7 +186,7 @@ static bool send_frame(struct pair_state *now, int me)
     if (!o->queued || o->state != CONN_OPEN)
         return false;
     o->queued--;
-    post_item(now, me, FRAME);
+    send_item(now, me, FRAME);
     return true;
 }
 

@@ -311,7 +311,7 @@ static void test_aggregated_and_skewed_acks(void)
         }
 }
 
-static void test_full_member_reports_changes(void)
+static void test_full_member_acks_when_room_returns(void)
 {
     struct mcast_stream s;
     mcast_stream_open(&s, &rules);
@@ -345,6 +345,6 @@ int main(void)
     TEST_RUN(test_packets_out_of_order_and_twice);
     TEST_RUN(test_sequence_numbers_wrap);
     TEST_RUN(test_aggregated_and_skewed_acks);
-    TEST_RUN(test_full_member_reports_changes);
+    TEST_RUN(test_full_member_acks_when_room_returns);
     return test_result();
 }

@@ -252,7 +252,7 @@ static void test_concurrent_messages(void)
 
 /* ---- the completion filter ---- */
 
-static void begin_filter(struct filter *f, unsigned rails, uint64_t bytes)
+static void open_filter_with_stripes(struct filter *f, unsigned rails, uint64_t bytes)
 {
     struct stripe s[RAILS_MAX];
     double weight[RAILS_MAX] = {1, 1, 1, 1};
@@ -264,7 +264,7 @@ static void test_completion_is_reported_once(void)
 {
     struct filter f;
     uint32_t ticket[3], none;
-    begin_filter(&f, 3, 3 << 20);
+    open_filter_with_stripes(&f, 3, 3 << 20);
     for (int i = 0; i < 3; i++)
         EXPECT_EQ(filter_next(&f, 100, &ticket[i]), i);
     EXPECT_EQ(filter_next(&f, 100, &none), -1);
@@ -279,7 +279,7 @@ static void test_failed_stripe_is_repeated(void)
 {
     struct filter f;
     uint32_t ticket[2], again;
-    begin_filter(&f, 2, 2 << 20);
+    open_filter_with_stripes(&f, 2, 2 << 20);
     filter_next(&f, 0, &ticket[0]);
     filter_next(&f, 0, &ticket[1]);
     EXPECT_EQ(filter_set_rail_up(&f, 1, false), FILTER_NOTHING); /* stripes in flight may still arrive */
@@ -307,7 +307,7 @@ static void test_random_failures(void)
         struct filter f;
         uint32_t open[64], ticket;
         unsigned opened = 0, done = 0, steps = 0;
-        begin_filter(&f, 4, (uint64_t)1 << (13 + random_below(9)));
+        open_filter_with_stripes(&f, 4, (uint64_t)1 << (13 + random_below(9)));
         while (!done && steps++ < 10000) {
             enum filter_verdict v = FILTER_NOTHING;
             unsigned what = random_below(8), pick = opened ? random_below(opened) : 0;

@@ -293,7 +293,7 @@ static void test_released_memory(void)
     close_cache();
 }
 
-/* More releases than the cache can record: the cache drops all entries, so none is stale. */
+/* After more releases than the cache can record the cache drops all entries, so that none is stale. */
 static void test_many_releases(void)
 {
     open_cache(PIN_PAGES);

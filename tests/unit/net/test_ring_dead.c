@@ -162,7 +162,7 @@ static void receive_frames(void)
     nskips++;
 }
 
-static bool can_happen(int event)
+static bool event_is_possible(int event)
 {
     if (event >= RECEIVE)
         return true;
@@ -261,7 +261,7 @@ static void explore_events(int most_deaths, int deaths)
 {
     for (int event = 0; event < EVENTS && test_failures == 0; event++) {
         replay_path();
-        if (!can_happen(event) || (event >= KILL && event < REPORT && deaths == most_deaths))
+        if (!event_is_possible(event) || (event >= KILL && event < REPORT && deaths == most_deaths))
             continue;
         EXPECT(depth < DEPTH);
         event_path[depth++] = event;

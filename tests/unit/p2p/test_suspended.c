@@ -101,7 +101,7 @@ static void world_open(const struct setup *s)
     p2p_on_fault(receiver_rank()->p2p, has_unacked_death, NULL, NULL);
 }
 
-static void drop_queue(struct list *queue, bool fail)
+static void discard_transfers(struct list *queue, bool fail)
 {
     while (!list_empty(queue)) {
         struct fake_item *i = list_entry(queue->next, struct fake_item, link);
@@ -117,10 +117,10 @@ static void world_close(void)
 {
     for (int i = 0; i < RANKS; i++)
         for (int k = 0; k < RANKS; k++)
-            drop_queue(&fake_ranks[i].out[k], false);
+            discard_transfers(&fake_ranks[i].out[k], false);
     for (int i = 0; i < RANKS; i++) {
         struct fake_rank *r = &fake_ranks[i];
-        drop_queue(&r->gets, false);
+        discard_transfers(&r->gets, false);
         p2p_close(r->p2p);
         paces_free(&r->net.paces);
     }
@@ -169,10 +169,10 @@ static void kill_sender(void)
     peer->ops = &lost_transport;
     peer->eager_max = UINT64_MAX - 1;
     peer->eager_below = UINT64_MAX;
-    drop_queue(&dead->out[RECEIVER], false);
-    drop_queue(&dead->gets, false);
-    drop_queue(&receiver_rank()->out[SENDER], true);
-    drop_queue(&receiver_rank()->gets, true);
+    discard_transfers(&dead->out[RECEIVER], false);
+    discard_transfers(&dead->gets, false);
+    discard_transfers(&receiver_rank()->out[SENDER], true);
+    discard_transfers(&receiver_rank()->gets, true);
     kill_process(SENDER, peer);
 }
 
@@ -209,7 +209,7 @@ static struct fake_item *find_put_in_flight(void)
     return i ? i : find_unfinished_transfer(&receiver_rank()->out[SENDER]);
 }
 
-static bool can_happen(enum action a)
+static bool event_is_possible(enum action a)
 {
     if (a < ONCE_EVENTS && ((w.done | w.setup.excluded_events) >> a & 1))
         return false;
@@ -465,7 +465,7 @@ static void explore_continuations(const struct setup *s)
     bool quiet = true;
     for (enum action a = 0; a < ACTIONS && test_failures == 0; a++) {
         replay_path(s);
-        const bool may = can_happen(a);
+        const bool may = event_is_possible(a);
         const uint64_t before = hash_state();
         if (may) {
             EXPECT(depth < DEPTH);

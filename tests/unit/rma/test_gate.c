@@ -20,7 +20,8 @@ struct user {
         uint8_t add, word;
         int8_t value;
     } op[3];
-    uint8_t count, done, reads_next; /* the step: operations, operations executed, whether a read follows */
+    uint8_t count, done,
+        reads_next; /* of the present step: number of operations, number executed, 1: a read follows */
     uint8_t side, shared, stage, place, rounds, checked_again;
 };
 
