@@ -168,13 +168,13 @@ def test_rsockets():
         for mode in (["-T", "v"], ["-T", "v", "-T", "b"], ["-T", "v", "-T", "a"]):
             for program in ("rstream", "riostream"):
                 cmd = [program, *mode, "-I", 3, "-C", 4, "-S", 100000]
-                out = cm_pair(cmd, [*cmd, "-s", NODE0], fabric)
+                out = run_cm_pair(cmd, [*cmd, "-s", NODE0], fabric)
                 assert "custom" in out, out
-    with scratch() as d:
+    with scratch_folder() as d:
         source, copy = os.path.join(d, "source"), os.path.join(d, "copy")
         with open(source, "wb") as f:
             f.write(secrets.token_bytes(3000001))
-        cm_pair(["rcopy"], ["rcopy", source, f"{NODE0}:{copy}"], ends=False)
+        run_cm_pair(["rcopy"], ["rcopy", source, f"{NODE0}:{copy}"], ends=False)
         with open(source, "rb") as a, open(copy, "rb") as b:
             assert a.read() == b.read(), "the copy differs"
 
