@@ -19,7 +19,7 @@ run_launcher env SLURM_JOB_ID=7 SLURM_JOB_NODELIST='nowhere[1-2]' SLURM_NNODES=2
 expect_rc 0
 expect_out "child 0 of 2" "child 1 of 2"
 # All kinds of communication between parents and children; arguments, several levels, many consecutive spawns.
-for program in mpi_dyn_spawn mpi_dyn_at_once mpi_dyn_flat; do
+for program in mpi_dyn_spawn mpi_dyn_spawn_threads mpi_dyn_spawn_resources; do
     run_launcher timeout 200 "$MPI_TESTS/$program"
     expect_rc 0
 done

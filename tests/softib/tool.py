@@ -61,7 +61,7 @@ def test_key():
 
 def test_mistyped_words():
     for words in (["inof"], ["rnu", "true"]):
-        p = softib(*words)
+        p = run_softib(*words)
         assert p.returncode == 2 and f"did you mean {'info' if words[0] == 'inof' else 'run'}?" in p.stderr, p.stderr
 
 

@@ -2,7 +2,7 @@
  * in the algorithms that their environment selects.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "move.h"
+#include "data_movement.h"
 #include "reduce.h"
 
 static void run_all_collectives(MPI_Comm comm)

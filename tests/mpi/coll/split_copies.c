@@ -1,6 +1,6 @@
-/* helped.c: collectives of two ranks by split copies, in which the owner of the data writes a part of it
- * to the memory of the rank that reads the rest: every operation and root, sizes around the limits, in
- * place, an operator that does not commute, types with gaps; and a call in which both ranks must copy.
+/* split_copies.c: collectives of two ranks by split copies, in which the owner of the data writes a part
+ * of it to the memory of the rank that reads the rest: every operation and root, sizes around the limits,
+ * in place, an operator that does not commute, types with gaps; and a call in which both ranks must copy.
  *
  * ranks: 2 3
  * nodes: no

@@ -1,4 +1,4 @@
-/* move.c: put and get of contiguous and strided data on every kind of window, with fences, requests and
+/* put_get.c: put and get of contiguous and strided data on every kind of window, with fences, requests and
  * locks; to the own rank, of no data, and of more data than a frame holds.
  *
  * ranks: 4 1

@@ -1,6 +1,6 @@
-/* turns.c: on tmpfs one rank of a node writes with system calls while the others copy to a mapping. A rank
- * that is stuck in its system call does not block the others; pieces that share pages arrive completely; a
- * file that is truncated under a mapping is written again and does not end the program.
+/* tmpfs_turns.c: on tmpfs one rank of a node writes with system calls while the others copy to a mapping.
+ * A rank that is stuck in its system call does not block the others; pieces that share pages arrive
+ * completely; a file that is truncated under a mapping is written again and does not end the program.
  * ranks: 3
  * nodes: no
  *

@@ -1,5 +1,6 @@
-/* every_moves.h: defines a function, named MOVES, that calls every data access function and reads the data
- * of each write by the corresponding read. CALL(name) is the name of an MPI function with or without _c.
+/* every_data_access.h: defines a function, named MOVES, that calls every data access function and reads
+ * the data of each write by the corresponding read. CALL(name) is the name of an MPI function with or
+ * without _c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 static void MOVES(MPI_File f)

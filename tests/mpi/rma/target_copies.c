@@ -1,6 +1,6 @@
-/* help.c: puts and gets on memory of MPI_Win_create on one node, which a target that waits inside MPI
- * executes or shares: all lengths, many at once, several origins at one target, all ranks at all ranks;
- * and a target that never calls MPI, whose bytes arrive nevertheless.
+/* target_copies.c: puts and gets on memory of MPI_Win_create on one node, which a target that waits inside
+ * MPI executes or shares: all lengths, many at once, several origins at one target, all ranks at all
+ * ranks; and a target that never calls MPI, whose bytes arrive nevertheless.
  *
  * ranks: 4 2
  * nodes: no

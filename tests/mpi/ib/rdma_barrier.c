@@ -1,6 +1,6 @@
-/* written.c: in barriers by RDMA writes no rank leaves early, back to back and with random delays; all but
- * the first barrier of a communicator are counted; many communicators are created and freed, overlap, and
- * some have ranks on one node.
+/* rdma_barrier.c: in barriers by RDMA writes no rank leaves early, back to back and with random delays;
+ * all but the first barrier of a communicator are counted; many communicators are created and freed,
+ * overlap, and some have ranks on one node.
  *
  * ranks: 5 2
  * nodes: only 5

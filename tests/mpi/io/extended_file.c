@@ -1,4 +1,4 @@
-/* lengthened.c: a rank extends a file while the others write small pieces after its old end. Linux
+/* extended_file.c: a rank extends a file while the others write small pieces after its old end. Linux
  * publishes the new length before it has cleared the range between the old and the new end. Here that
  * interval lasts until all other ranks wait for the file's lock in the kernel: data that they store
  * through a mapping before is lost.

@@ -1,6 +1,7 @@
-/* endless.c: communicators are created, used for agreement, revoked or shrunk, and freed more often than
- * there are context ids: ids do not run out, memory does not grow, and a message of an old communicator is
- * never received on a new one with the same id. At the end a rank dies, and the others can still shrink_to_survivors.
+/* context_reuse.c: communicators are created, used for agreement, revoked or shrunk, and freed more often
+ * than there are context ids: ids do not run out, memory does not grow, and a message of an old
+ * communicator is never received on a new one with the same id. At the end a rank dies, and the others can
+ * still shrink_to_survivors.
  *
  * ranks: 3
  * nodes: 3

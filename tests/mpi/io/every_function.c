@@ -1,5 +1,5 @@
-/* every.c: every data access function of files, with int and large counts; and the file functions that no
- * other test calls.
+/* every_function.c: every data access function of files, with int and large counts; and the file functions
+ * that no other test calls.
  * ranks: 1 3
  * nodes: 2
  *
@@ -48,12 +48,12 @@ static void reset_shared_pointer(MPI_File f)
 
 #define CALL(name) MPI_File_##name
 #define MOVES      moves
-#include "every_moves.h"
+#include "every_data_access.h"
 #undef CALL
 #undef MOVES
 #define CALL(name) MPI_File_##name##_c
 #define MOVES      moves_large
-#include "every_moves.h"
+#include "every_data_access.h"
 
 static void count_error(MPI_File *f, int *code, ...)
 {

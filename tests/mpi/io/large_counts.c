@@ -1,4 +1,4 @@
-/* wide.c: more than 2^31 bytes in one call, offsets beyond 4 GiB, and sparse files. This program
+/* large_counts.c: more than 2^31 bytes in one call, offsets beyond 4 GiB, and sparse files. This program
  * interposes on the library's system calls: for large accesses it checks addresses and offsets and
  * transfers nothing, so that neither memory nor disk is used. With IOTEST_HUGE=1 it also writes 2 GiB
  * through aggregators to a real file.

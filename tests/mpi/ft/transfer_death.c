@@ -1,8 +1,8 @@
-/* midway.c: one end of a large message dies during the transfer, for each protocol. One process watches
- * the receiver's memory and, when the first bytes have arrived, kills the other process or itself: some
- * protocols copy at one end, some at the other, and the copying process does not watch. The surviving end
- * gets MPIX_ERR_PROC_FAILED, or the whole message if the transfer was faster; after its call has returned,
- * its memory is no longer accessed.
+/* transfer_death.c: one end of a large message dies during the transfer, for each protocol. One process
+ * watches the receiver's memory and, when the first bytes have arrived, kills the other process or itself:
+ * some protocols copy at one end, some at the other, and the copying process does not watch. The surviving
+ * end gets MPIX_ERR_PROC_FAILED, or the whole message if the transfer was faster; after its call has
+ * returned, its memory is no longer accessed.
  *
  * ranks: 8
  * nodes: 8

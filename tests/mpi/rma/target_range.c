@@ -1,5 +1,5 @@
-/* reach.c: target datatypes with negative extent, or with displacements beyond 64 bits: accesses inside
- * the window work, all others are refused and change no byte outside the window.
+/* target_range.c: target datatypes with negative extent, or with displacements beyond 64 bits: accesses
+ * inside the window work, all others are refused and change no byte outside the window.
  * ranks: 2
  *
  * SPDX-License-Identifier: Apache-2.0 */

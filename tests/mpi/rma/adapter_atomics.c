@@ -1,9 +1,10 @@
-/* wide.c: 8-byte integers that the target's adapter changes (fishplate_accumulate_by=adapter). Ranks of
- * the target's node, of another node and the target itself change the same words at once by every method:
- * single requests, compare-and-swap, frames. No update is lost, order is preserved, and other nodes do not
- * need the target's processor. If a process has several adapters (USED=processor), the processor is used
- * whatever the window requests; if the adapter is atomic with respect to processors (USED=both), both are
- * used. A window without a request uses the adapter if no other rank is on the target's node.
+/* adapter_atomics.c: 8-byte integers that the target's adapter changes (fishplate_accumulate_by=adapter).
+ * Ranks of the target's node, of another node and the target itself change the same words at once by every
+ * method: single requests, compare-and-swap, frames. No update is lost, order is preserved, and other
+ * nodes do not need the target's processor. If a process has several adapters (USED=processor), the
+ * processor is used whatever the window requests; if the adapter is atomic with respect to processors
+ * (USED=both), both are used. A window without a request uses the adapter if no other rank is on the
+ * target's node.
  *
  * ranks: 4
  * nodes: only 2

@@ -1,9 +1,9 @@
-/* move.h: tests of collectives that move data, for all combinations of layouts, roots and lengths, in
- * place and not; each rank computes the expected result itself.
+/* data_movement.h: tests of collectives that move data, for all combinations of layouts, roots and
+ * lengths, in place and not; each rank computes the expected result itself.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_TESTS_MPI_COLL_MOVE_H
-#define FP_TESTS_MPI_COLL_MOVE_H
+#ifndef FP_TESTS_MPI_COLL_DATA_MOVEMENT_H
+#define FP_TESTS_MPI_COLL_DATA_MOVEMENT_H
 
 #include "layout.h"
 

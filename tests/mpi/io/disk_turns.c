@@ -1,6 +1,6 @@
-/* line.c: on a disk file system ranks of one node write batches of pieces one rank after another. A rank
- * that is stuck in its turn does not block the others, and every piece is written, in views that cover the
- * file and in views with holes.
+/* disk_turns.c: on a disk file system ranks of one node write batches of pieces one rank after another. A
+ * rank that is stuck in its turn does not block the others, and every piece is written, in views that
+ * cover the file and in views with holes.
  * ranks: 2
  * nodes: no
  *

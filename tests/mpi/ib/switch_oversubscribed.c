@@ -1,6 +1,6 @@
-/* crowd.c: with more ranks than processors and no barrier algorithm set, nodes synchronise through the
- * switch once a communicator has been used a few times, without a measurement; no rank leaves early, and
- * nonblocking barriers in between are counted too.
+/* switch_oversubscribed.c: with more ranks than processors and no barrier algorithm set, nodes synchronise
+ * through the switch once a communicator has been used a few times, without a measurement; no rank leaves
+ * early, and nonblocking barriers in between are counted too.
  *
  * ranks: 4
  * nodes: only 4

@@ -1,7 +1,7 @@
-/* often.c: communicators that use shared memory often get many slots, one communicator after the other,
- * until half of the node's area is used; later communicators keep few slots. All of them use shared memory
- * with correct data before, during and after the change, and return all slots: later rounds have as many
- * slots as the first.
+/* slot_growth.c: communicators that use shared memory often get many slots, one communicator after the
+ * other, until half of the node's area is used; later communicators keep few slots. All of them use shared
+ * memory with correct data before, during and after the change, and return all slots: later rounds have as
+ * many slots as the first.
  *
  * ranks: 2
  * nodes: no

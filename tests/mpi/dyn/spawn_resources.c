@@ -1,6 +1,6 @@
-/* flat.c: repeatedly spawns as many processes as there are, exchanges messages and disconnects: memory,
- * open files and mappings do not grow. An argument sets the number of rounds, and the figures are printed
- * ten times (default 16; the first half does not count).
+/* spawn_resources.c: repeatedly spawns as many processes as there are, exchanges messages and disconnects:
+ * memory, open files and mappings do not grow. An argument sets the number of rounds, and the figures are
+ * printed ten times (default 16; the first half does not count).
  *
  * A leak of any size in each spawn causes a new maximum in every round. Other growth causes only
  * occasional maxima: a table of processes grows with the 8th and the 16th spawn, and on a busy machine the

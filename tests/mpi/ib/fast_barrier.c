@@ -1,7 +1,7 @@
-/* quick.c: barriers by RDMA writes between nodes with one rank each: most use the short path of
- * written_quick.c, and some cannot because a nonblocking barrier of the same communicator is in flight. No
- * rank leaves before both ranks have arrived, by the machine's clock, and each barrier is counted. Without
- * nonblocking barriers all use the short path if each rank has a processor.
+/* fast_barrier.c: barriers by RDMA writes between nodes with one rank each: most use the fast path of
+ * src/coll/barrier/fast.c, and some cannot because a nonblocking barrier of the same communicator is in
+ * flight. No rank leaves before both ranks have arrived, by the machine's clock, and each barrier is
+ * counted. Without nonblocking barriers all use the fast path if each rank has a processor.
  *
  * ranks: 2
  * nodes: only 2
@@ -18,7 +18,7 @@ enum { BLOCK = 300 };
 
 static double arrival_times[BLOCK], departure_times[BLOCK];
 
-/* Runs a block of barriers; each `others`-th barrier runs while a nonblocking barrier is in flight. */
+/* Runs a block of barriers; every `others`-th barrier runs while a nonblocking barrier is in flight. */
 static void run_block(unsigned *random_seed, int others)
 {
     for (int i = 0; i < BLOCK; i++) {
@@ -47,20 +47,20 @@ static int count_processors(void)
 int main(int argc, char **argv)
 {
     counters_begin();
-    MPI_T_pvar_handle written = counter_open("coll_barrier_rdma"),
-                      quick = counter_open("coll_barrier_rdma_direct");
+    MPI_T_pvar_handle rdma_barriers = counter_open("coll_barrier_rdma"),
+                      fast_barriers = counter_open("coll_barrier_rdma_direct");
     mpitest_begin(&argc, &argv);
     unsigned random_seed = 7u + (unsigned)mpitest_rank;
     for (int i = 0; i < 4; i++)
         run_block(&random_seed, 3);
-    const long before = (long)read_counter(written);
+    const long before = (long)read_counter(rdma_barriers);
     run_block(&random_seed, 3);
-    EXPECT_EQ((long)read_counter(written) - before, BLOCK + BLOCK / 3);
-    const long short_before = (long)read_counter(quick);
+    EXPECT_EQ((long)read_counter(rdma_barriers) - before, BLOCK + BLOCK / 3);
+    const long fast_before = (long)read_counter(fast_barriers);
     run_block(&random_seed, 0);
-    const long went = (long)read_counter(quick) - short_before;
-    if (went != 0 || count_processors() >= 2)
-        EXPECT_EQ(went, BLOCK);
+    const long fast = (long)read_counter(fast_barriers) - fast_before;
+    if (fast != 0 || count_processors() >= 2)
+        EXPECT_EQ(fast, BLOCK);
     counters_end();
     return mpitest_end();
 }

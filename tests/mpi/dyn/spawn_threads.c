@@ -1,6 +1,6 @@
-/* at_once.c: threads spawn, exchange messages and disconnect at once, each on its own communicator: no
- * thread disconnects from the processes of another thread. And a port that a thread closes while another
- * thread accepts on it.
+/* spawn_threads.c: threads spawn, exchange messages and disconnect at once, each on its own communicator:
+ * no thread disconnects from the processes of another thread. And a port that a thread closes while
+ * another thread accepts on it.
  *
  * ranks: 1
  *
