@@ -33,13 +33,13 @@ int main(int argc, char **argv)
     MPI_T_pvar_handle targets = counter_open("ib_xrc_targets");
     mpitest_begin(&argc, &argv);
     now = MPI_COMM_WORLD;
-    refresh_ranks();
+    update_rank_and_size();
     send_and_receive(0, victim); /* the victim creates the first target of its node */
     send_and_receive(victim, 4);
     send_and_receive(0, 4); /* rank 4 uses the target */
     send_and_receive(0, victim);
     if (rank == victim)
-        die();
+        kill_this_rank();
     if (rank == 3)
         EXPECT_DEATH(MPI_Recv(&x, 1, MPI_INT, victim, 2, now, MPI_STATUS_IGNORE));
     send_and_receive(3, 1); /* rank 3 creates a target in the row of the dead process */
@@ -52,7 +52,7 @@ int main(int argc, char **argv)
     if (rank == 3)
         EXPECT_EQ((int)read_counter(targets), 2);
     EXPECT_DEATH(MPI_Recv(&x, 1, MPI_INT, victim, 2, now, MPI_STATUS_IGNORE));
-    shrink();
+    shrink_to_survivors();
     counters_end();
-    return finish();
+    return finalize_and_get_status();
 }
