@@ -21,7 +21,9 @@ PidFile $T/sshd.pid
 StrictModes no
 UsePAM no
 PasswordAuthentication no
+SetEnv SHLVL=2
 END
+# With SHLVL=2 bash does not read the user's .bashrc, which may wait for a lock (pyenv rehash: 60 seconds).
 cat >"$T/ssh_config" <<END
 Host one two three four
     HostName 127.0.0.1
