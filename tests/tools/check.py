@@ -81,6 +81,9 @@ def main():
     check_this_machine()
     with tempfile.TemporaryDirectory() as at:
         check_report(at, (TOOL, "check"), 1)
+        refused = run_command(TOOL, "check", "--report", f"{at}/none/report.md", status=(2,))
+        if "cannot write" not in refused.stderr or refused.stdout:
+            sys.exit(f"a report that cannot be written is reported after the measurement:\n{refused.stdout}{refused.stderr}")
     if run_command(TOOL, "check", "--no-such-option", status=(2,)).stdout:
         sys.exit("a wrong option")
     if not os.path.exists(f"{BIN}/../lib/softib/libibverbs.so.1"):

@@ -5,10 +5,12 @@
 #include "command.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/inside.h"
 #include "cli/options.h"
@@ -36,16 +38,32 @@ int command_usage(int result, const char *before, const struct cli_option *optio
     return 0;
 }
 
+static bool report_unwritable_file(const char *program, const char *path)
+{
+    fprintf(stderr, "%s: cannot write %s: %s.\n", program, path, strerror(errno));
+    return false;
+}
+
+bool command_can_write(const char *program, const char *path)
+{
+    char folder[PATH_MAX];
+    if (!path || strcmp(path, "-") == 0 || access(path, W_OK) == 0)
+        return true;
+    if (errno != ENOENT)
+        return report_unwritable_file(program, path);
+    snprintf(folder, sizeof(folder), "%s", path);
+    char *slash = strrchr(folder, '/');
+    snprintf(slash ? slash + 1 : folder, 2, ".");
+    return access(folder, W_OK) == 0 || report_unwritable_file(program, path);
+}
+
 bool command_write_file(const char *program, const char *path, void (*write)(FILE *out, const void *arg),
                         const void *arg)
 {
     FILE *out = fopen(path, "w");
     if (out)
         write(out, arg);
-    if (out && fclose(out) == 0)
-        return true;
-    fprintf(stderr, "%s: cannot write %s: %s.\n", program, path, strerror(errno));
-    return false;
+    return (out && fclose(out) == 0) || report_unwritable_file(program, path);
 }
 
 int command_run(const struct command *commands, const char *program, int argc, char **argv)

@@ -32,6 +32,10 @@ struct cli_option;
  * exit status. */
 int command_usage(int result, const char *before, const struct cli_option *options, const char *after);
 
+/* Returns whether a file could be written when the command ends; prints a message of `program` if not. True
+ * for NULL and "-". */
+bool command_can_write(const char *program, const char *path);
+
 /* Writes a file by `write`. Returns false, after a message of `program`, if opening or writing failed. */
 bool command_write_file(const char *program, const char *path, void (*write)(FILE *out, const void *arg),
                         const void *arg);

@@ -102,22 +102,8 @@ static int prof_parse(struct options *o, int argc, char **argv)
 
 static bool prof_report_file_error(const char *path)
 {
-    fprintf(stderr, "fishplate prof: %s cannot be written: %s.\n", path, strerror(errno));
+    fprintf(stderr, "fishplate prof: cannot write %s: %s.\n", path, strerror(errno));
     return false;
-}
-
-/* Checks before the command runs, which may take hours, whether a report can be written at its end. */
-static bool can_write(const char *path)
-{
-    char folder[PATH_MAX];
-    if (!path || strcmp(path, "-") == 0 || access(path, W_OK) == 0)
-        return true;
-    if (errno != ENOENT)
-        return prof_report_file_error(path);
-    snprintf(folder, sizeof(folder), "%s", path);
-    char *slash = strrchr(folder, '/');
-    snprintf(slash ? slash + 1 : folder, 2, ".");
-    return access(folder, W_OK) == 0 || prof_report_file_error(path);
 }
 
 /* Makes the file name for a job: a command may run several jobs, and the second one's file is name-2.html. */
@@ -259,7 +245,9 @@ static int run_and_report(const struct options *o)
     char folder[PATH_MAX];
     struct prof_job *jobs = NULL;
     FILE *kept = NULL;
-    if (!can_write(o->html) || !can_write(o->json) || !can_write(o->timeline))
+    /* the command may take hours */
+    if (!command_can_write("fishplate prof", o->html) || !command_can_write("fishplate prof", o->json) ||
+        !command_can_write("fishplate prof", o->timeline))
         return 1;
     if (o->record && !(kept = fopen(o->record, "w")))
         return prof_report_file_error(o->record) ? 0 : 1;

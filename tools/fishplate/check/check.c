@@ -118,6 +118,18 @@ static int start_job(const struct check_options *q, int nmore, char **more)
     return 2;
 }
 
+/* The first rank writes the files, and must not find out after the measurement that they cannot be written. */
+static bool can_write_files(const struct check_options *q)
+{
+    int rank, good = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0)
+        good =
+            command_can_write("fishplate check", q->html) && command_can_write("fishplate check", q->report);
+    MPI_Bcast(&good, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return good != 0;
+}
+
 static int run_job(const struct check_options *q)
 {
     struct survey s;
@@ -125,6 +137,10 @@ static int run_job(const struct check_options *q)
     int status = 0;
     get_library_table();
     MPI_Init(NULL, NULL);
+    if (!can_write_files(q)) {
+        MPI_Finalize();
+        return 2;
+    }
     if (survey_measure(q->report != NULL, &s)) {
         if (q->names)
             survey_label(&s, q->names);

@@ -205,8 +205,8 @@ static int tune_run(struct tune *t)
                "node%s.\n",
                t->path, b->size, t->nodes, t->nodes == 1 ? "" : "s");
     else if (b->rank == 0 && !t->trials)
-        printf("%d rules in %s for %d ranks on %d node%s; use them with FISHPLATE_COLL=@%s\n", t->rules,
-               t->path, b->size, t->nodes, t->nodes == 1 ? "" : "s", t->path);
+        printf("%d rule%s in %s for %d ranks on %d node%s; to use the file: FISHPLATE_COLL=@%s\n", t->rules,
+               t->rules == 1 ? "" : "s", t->path, b->size, t->nodes, t->nodes == 1 ? "" : "s", t->path);
     MPI_Comm_free(&b->team);
     MPI_Comm_free(&b->comm);
     return wrong != 0;
