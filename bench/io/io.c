@@ -402,9 +402,12 @@ int bench_io_main(const struct bench_host *host, int argc, char **argv)
                       .folder = ".",
                       .hints = MPI_INFO_NULL,
                       .document = {.out = stdout, .flat = 3}};
-    const struct cli c = {.program = "fishplate bench io", .options = options};
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &s.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &s.size);
+    const struct cli c = {.program = "fishplate bench io", .options = options, .silent = s.rank != 0};
     const int next = cli_parse(&c, argc, argv, &s);
-    if (next == CLI_HELP) {
+    if (next == CLI_HELP && s.rank == 0) {
         cli_print_page(
             "Usage: mpiexec -n N fishplate bench io [options]\n\n"
             "Writes and reads files with several access patterns and prints MB/s of all ranks together, the "
@@ -418,13 +421,12 @@ int bench_io_main(const struct bench_host *host, int argc, char **argv)
              "  mpiexec -n 4 fishplate bench io --only strided --hint romio_cb_write=disable\n"
              "bench/io/peers compares with other MPI libraries.");
     }
-    if (next < 0)
+    if (next < 0) {
+        MPI_Finalize();
         return next == CLI_HELP ? 0 : 2;
+    }
     s.bytes = (long)s.mib << 20;
     snprintf(s.name, sizeof(s.name), "%s/bench-io-%d.tmp", s.folder, (int)getpid());
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &s.rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &s.size);
     MPI_Bcast(s.name, NAME_SIZE, MPI_CHAR, 0, MPI_COMM_WORLD);
     remove_at_end(&s);
     s.hints = hints_info();

@@ -340,9 +340,12 @@ static const struct cli_option options[] = {
 int bench_rma_main(const struct bench_host *host, int argc, char **argv)
 {
     struct setup s = {.seconds = 0.2, .document = {.out = stdout, .flat = 3}};
-    const struct cli c = {.program = "fishplate bench rma", .options = options};
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &s.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &s.size);
+    const struct cli c = {.program = "fishplate bench rma", .options = options, .silent = s.rank != 0};
     const int next = cli_parse(&c, argc, argv, &s);
-    if (next == CLI_HELP) {
+    if (next == CLI_HELP && s.rank == 0) {
         cli_print_page("Usage: mpiexec -n 2 fishplate bench rma [options]\n\n"
                        "Times one-sided operations of rank 0 on the memory of rank 1.\n\nOptions:\n",
                        stdout);
@@ -351,11 +354,10 @@ int bench_rma_main(const struct bench_host *host, int argc, char **argv)
              "  mpiexec -n 2 fishplate bench rma\n"
              "  mpiexec -n 2 -hosts n1,n2 fishplate bench rma --busy");
     }
-    if (next < 0)
+    if (next < 0) {
+        MPI_Finalize();
         return next == CLI_HELP ? 0 : 2;
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &s.rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &s.size);
+    }
     if (s.size < 2) {
         fprintf(stderr, "bench rma: two ranks are needed: mpiexec -n 2 fishplate bench rma\n");
         MPI_Finalize();

@@ -46,6 +46,11 @@ for command in info bench prof ps why check tune; do
 done
 help_of fishplate bench io --help
 help_of fishplate bench rma --help
+# One rank of a job prints the help text.
+for kind in io rma; do
+    "$BIN/mpiexec" -n 2 "$BIN/fishplate" bench $kind --help >"$scratch/help" 2>&1 || fail "bench $kind --help: it failed in a job"
+    [ "$(grep -c '^Usage:' "$scratch/help")" = 1 ] || fail "bench $kind --help: each rank prints the text"
+done
 help_of mpiexec --help
 help_of mpicc --help
 help_of mpicxx --help
