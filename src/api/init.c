@@ -137,6 +137,21 @@ int api_thread_level(int required)
     return MPI_THREAD_MULTIPLE;
 }
 
+/* Connects spawned processes to their parents and lets the program use MPI_COMM_WORLD. */
+static int world_connect(struct proc *p)
+{
+    int rc = spawn_connect_to_parents(p);
+    /* A process of either job has died: mpiexec notifies the others, whose MPI_Comm_spawn fails. */
+    if (rc && p->net->lost)
+        _exit(1);
+    if (rc)
+        return rc;
+    p->main_thread = pthread_self();
+    atomic_store(&world, WORLD_RUNNING);
+    rc = boot_report_initialized(p->boot);
+    return !rc && coll_laboratory_select_barrier ? coll_laboratory_select_barrier(p->world) : rc;
+}
+
 static int world_open(const char *function, int thread_level, int *provided)
 {
     if (forked)
@@ -151,17 +166,11 @@ static int world_open(const char *function, int thread_level, int *provided)
     if (rc)
         return rc;
     p->world_used = true;
-    rc = spawn_connect_to_parents(p);
-    /* A process of either job has died: mpiexec notifies the others, whose MPI_Comm_spawn fails. */
-    if (rc && p->net->lost)
-        _exit(1);
-    if (rc)
-        return rc;
-    p->main_thread = pthread_self();
+    proc_lock(p); /* the progress thread may run; waits release the lock */
+    rc = world_connect(p);
+    proc_unlock(p);
     *provided = p->thread_level;
-    atomic_store(&world, WORLD_RUNNING);
-    rc = boot_report_initialized(p->boot);
-    return !rc && coll_laboratory_select_barrier ? coll_laboratory_select_barrier(p->world) : rc;
+    return rc;
 }
 
 int impl_Init(int *argc, char ***argv)
