@@ -270,7 +270,7 @@ static void test_select(void)
 static void test_foreign_request(void)
 {
     struct rdma_addrinfo *a, hints = {.ai_port_space = RDMA_PS_TCP};
-    struct rdma_cm_id *id;
+    struct rdma_cm_id *id = NULL;
     struct ibv_qp_init_attr attr = {
         .cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1}};
     struct pollfd p = {.fd = listener, .events = POLLIN};
