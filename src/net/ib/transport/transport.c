@@ -339,7 +339,9 @@ static int ib_open_static_connections(struct transport *t)
     return 0;
 }
 
-/* True if all sends have reached the peer's adapter; messages that only return credits are ignored. */
+/* True if all sends have reached the peer's adapter; messages that only return credits are ignored. Requests a
+ * completion also after LEAVE, since replies (src/ft) may follow it; if the peer has ended, the completion is an
+ * error, which ends the connection. */
 static bool endpoint_is_flushed(struct ib_endpoint *ep)
 {
     bool done = ep->control_pending == 0;
@@ -347,9 +349,7 @@ static bool endpoint_is_flushed(struct ib_endpoint *ep)
         struct ib_lane *lane = &ep->lanes[k];
         if (lane->qp && !ib_lane_has_only_credits(lane)) {
             done = false;
-            if (!ep->leave
-                     .under_way) /* LEAVE requests its own completion, and the peer may end after LEAVE */
-                ib_lane_request_completion(lane);
+            ib_lane_request_completion(lane);
         }
     }
     return ib_spread_all_sends_done(ep) && done;
