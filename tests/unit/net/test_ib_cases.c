@@ -253,6 +253,25 @@ static void deliver_leave_of_process_0(void)
     EXPECT(world_endpoint(1, 0)->leave.received);
 }
 
+/* Process 0 sends a frame after both LEAVEs, as a rank that replies to an agreement of others does: both
+ * processes must end. */
+static void test_frame_follows_leave(void)
+{
+    open_connected_world(one_rail);
+    deliver_leave_of_process_0();
+    for (int i = 0; i < 3 && !world_endpoint(0, 1)->leave.received; i++) {
+        try_to_finalize(1);
+        deliver_requests(find_qp(1, 0, 0), false);
+        progress_process(0);
+    }
+    EXPECT(world_endpoint(0, 1)->leave.received);
+    world_request_frame(0, 1);
+    progress_process(0);
+    EXPECT(find_qp(0, 1, 0)->head != find_qp(0, 1, 0)->done);
+    check_all_end();
+    world_close();
+}
+
 /* Process 1 has received LEAVE and sends its own LEAVE, which is lost with the connection: process 1 must not
  * end, since process 0 still waits for that message. */
 static void test_leave_is_lost(void)
@@ -452,6 +471,7 @@ int main(void)
     TEST_RUN(test_flag_is_not_rewritten_into_reused_memory);
     TEST_RUN(test_close_overtakes_flag);
     TEST_RUN(test_secondary_rail_fails_to_initialise);
+    TEST_RUN(test_frame_follows_leave);
     TEST_RUN(test_leave_is_lost);
     TEST_RUN(test_credits_lost_before_leave);
     TEST_RUN(test_leave_arrives_late);
