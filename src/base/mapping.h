@@ -10,12 +10,12 @@
 #include <stddef.h>
 
 struct mapping {
-    void *at; /* NULL: nothing is mapped */
-    size_t length;
-    int file; /* open until mapping_close_file */
+    void *at;      /* NULL: nothing is mapped */
+    size_t length; /* whole pages */
+    int file;      /* open until mapping_close_file */
 };
 
-/* Maps zeroed memory; false without memory. The name appears in /proc/PID/maps. */
+/* Maps at least `len` bytes of zeroed memory; false without memory. The name appears in /proc/PID/maps. */
 bool mapping_open(struct mapping *m, const char *name, size_t len);
 /* Closes the mapping's file, which is needed only until the memory has been registered. */
 void mapping_close_file(struct mapping *m);
