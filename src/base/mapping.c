@@ -6,14 +6,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The file has whole pages: adapters register whole pages, and softib maps only memory that the file
- * contains. */
 bool mapping_open(struct mapping *m, const char *name, size_t len)
 {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     void *at = MAP_FAILED;
     const int file = memfd_create(name, MFD_CLOEXEC);
-    len = (len + page - 1) / page * page;
     if (file >= 0 && ftruncate(file, (off_t)len) == 0)
         at = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     *m = (struct mapping){.at = at == MAP_FAILED ? NULL : at, .length = len, .file = file};

@@ -65,14 +65,16 @@ int shared_create(const char *name, uint64_t bytes)
 
 #define BOTH (S_IRUSR | S_IWUSR)
 
-/* True for a regular file of this user with at least `from` + `length` bytes. */
+/* True for a regular file of this user whose pages contain `from` + `length` bytes. The rest of the last page
+ * counts: it can be mapped and accessed, and regions are whole pages in most programs. */
 static bool registry_file_is_valid(int fd, uint64_t from, uint64_t length, uint64_t *size)
 {
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     struct stat st;
     if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() || length > UINT64_MAX - from)
         return false;
     *size = (uint64_t)st.st_size;
-    return from + length <= *size;
+    return from + length <= (*size + page - 1) / page * page;
 }
 
 int shared_open_checked(int pid, int fd, uint64_t from, uint64_t length)
