@@ -10,13 +10,15 @@ expect_no_spawner() {
     done
 }
 
+# The mpiexec of the children may print their output after the program has ended; therefore its end is awaited first.
 run_launcher "$T/spawner" hello
 expect_rc 0
-expect_out "child 0 of 2" "child 1 of 2"
 expect_no_spawner
+expect_out "child 0 of 2" "child 1 of 2"
 # In a batch script: the children run on this machine, not on the hosts of the allocation.
 run_launcher env SLURM_JOB_ID=7 SLURM_JOB_NODELIST='nowhere[1-2]' SLURM_NNODES=2 'SLURM_TASKS_PER_NODE=2(x2)' "$T/spawner" hello
 expect_rc 0
+expect_no_spawner
 expect_out "child 0 of 2" "child 1 of 2"
 # All kinds of communication between parents and children; arguments, several levels, many consecutive spawns.
 for program in mpi_dyn_spawn mpi_dyn_spawn_threads mpi_dyn_spawn_resources; do
@@ -27,6 +29,7 @@ done
 # No process has environment variables or the name of the parents' port in its arguments, which every user can read.
 run_launcher "$T/spawner" secret
 expect_rc 0
+expect_no_spawner
 expect_out "child 0: 0 leaks" "child 1: 0 leaks"
 
 # A child fails: no process waits for it.

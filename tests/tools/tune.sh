@@ -29,7 +29,7 @@ expect_line "$scratch/error" 'Start it with mpiexec'
 for line in 'barrier  ' 'bcast  *9 bytes' 'bcast  *65536 bytes'; do
     expect_line "$scratch/out" "^$line  *built-in rules +[0-9.]+ us"
 done
-expect_line "$scratch/out" "^[0-9]+ rules in $rules for 3 ranks on 1 node[.;]|^0 rules in $rules: no algorithm was clearly faster"
+expect_line "$scratch/out" "^[0-9]+ rules? in $rules for 3 ranks on 1 node[.;]|^0 rules in $rules: no algorithm was clearly faster"
 # A time limit, or Ctrl-C, ends the run with the results so far.
 "$BIN/mpiexec" -n 3 "$BIN/fishplate" tune -o "$scratch/short" --seconds 0.001 >"$scratch/out"
 expect_line "$scratch/out" '^The time was up after 0 of [0-9]+ measurements'
