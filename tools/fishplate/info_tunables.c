@@ -211,16 +211,16 @@ static bool is_listed(const struct tunable *t, int group)
 static void print_markdown(const struct fishplate_inside *in)
 {
     printf("# Tunables\n\n"
-           "Written by `fishplate info --tunables --markdown`; do not edit. Each is an environment variable, "
-           "read once in\n"
-           "MPI_Init, or a line `NAME = value` (without `FISHPLATE_`) of `~/.config/fishplate.conf`, or of "
-           "`PREFIX/etc/fishplate.conf`\n"
-           "for all users of an installation; the environment takes precedence over the user's file, and "
-           "that one "
-           "over the site's.\n"
-           "Files must be the same on all hosts of a job. Sizes may be written `64k`, `2m`, `1g`. A "
-           "mistyped name is reported with the nearest "
-           "right one.\n"
+           "Written by `fishplate info --tunables --markdown`; do not edit. MPI_Init reads each setting from "
+           "the "
+           "environment, from\n"
+           "`~/.config/fishplate.conf`, or from `PREFIX/etc/fishplate.conf` for all users of an "
+           "installation, in this "
+           "order. A line of a\n"
+           "file is `NAME = value`, without `FISHPLATE_`. Files must be the same on all hosts of a job. "
+           "Sizes may be "
+           "written `64k`, `2m`, `1g`.\n"
+           "A mistyped name is reported with the nearest right one.\n"
            "`fishplate info --changed` shows those that are set, and where; `FISHPLATE_STATS=1` prints the "
            "counters.\n");
     for (int g = 0; g < ADVICE_GROUPS; g++) {
