@@ -214,7 +214,7 @@ static void add_call(struct note *n, const ucontext_t *context)
 static bool add_line(struct note *n, int i)
 {
     char function[256], line[256];
-    struct place at;
+    struct code_place at;
     /* The first address is an instruction, the others are return addresses. */
     const void *address = (const char *)n->frames[i] + (i == n->first);
     if (!place_of_address(address, &at) || !place_lookup(&at, function, sizeof(function), line, sizeof(line)))

@@ -24,7 +24,7 @@ enum { BUCKETS = 1024, CALL = 40, LINES = 40, MESSAGES = 10 };
 struct origin {
     struct origin *next;
     const void *object;
-    struct place place;
+    struct code_place place;
     char call[CALL];
 };
 
@@ -321,7 +321,7 @@ static void debug_report_match(struct p2p *p, uint32_t from, struct envelope env
         from, sent_types, there, received_types, here, env.tag, c ? comm_label(c) : "a communicator");
 }
 
-static void debug_caller_place(struct place *out)
+static void debug_caller_place(struct code_place *out)
 {
     place_find_mpi_caller(out, NULL, 0);
 }

@@ -202,7 +202,7 @@ int impl_Abort(MPI_Comm handle, int errorcode)
 {
     struct comm *comm = comm_from(the_proc, handle);
     char reason[2 * MPI_MAX_OBJECT_NAME + 512], place[512];
-    place_call_text(place, sizeof(place));
+    place_call_text(NULL, 0, place, sizeof(place));
     snprintf(reason, sizeof(reason), "MPI_Abort was called on %s with error code %d%s",
              comm ? comm_label(comm) : "no communicator", errorcode, place);
     boot_abort(the_proc->boot, errorcode, reason);

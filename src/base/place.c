@@ -24,7 +24,7 @@ enum { FRAMES = 32, LOOKUP_MS = 2000 };
 
 extern char **environ;
 
-bool place_of_address(const void *address, struct place *out)
+bool place_of_address(const void *address, struct code_place *out)
 {
     Dl_info there;
     memset(out, 0, sizeof(*out));
@@ -44,7 +44,7 @@ bool place_of_address(const void *address, struct place *out)
     return out->path[0] != '\0';
 }
 
-void place_find_mpi_caller(struct place *out, char *call, size_t size)
+void place_find_mpi_caller(struct code_place *out, char *call, size_t size)
 {
     void *frames[FRAMES];
     const char *name = "";
@@ -101,7 +101,8 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-bool place_lookup(const struct place *at, char *function, size_t function_size, char *line, size_t line_size)
+bool place_lookup(const struct code_place *at, char *function, size_t function_size, char *line,
+                  size_t line_size)
 {
     static atomic_bool slow; /* debug information of this program takes too long to read */
     char text[2048], address[32];
@@ -127,7 +128,7 @@ bool place_lookup(const struct place *at, char *function, size_t function_size, 
     return true;
 }
 
-void place_text(const struct place *at, char *out, size_t size)
+void place_text(const struct code_place *at, char *out, size_t size)
 {
     char function[256];
     if (!at->path[0])
@@ -136,12 +137,12 @@ void place_text(const struct place *at, char *out, size_t size)
         snprintf(out, size, "%s+0x%llx", base_name(at->path), (unsigned long long)at->offset);
 }
 
-void place_call_text(char *out, size_t size)
+void place_call_text(char *call, size_t call_size, char *out, size_t size)
 {
-    struct place at;
+    struct code_place at;
     char function[128], line[256];
     out[0] = '\0';
-    place_find_mpi_caller(&at, NULL, 0);
+    place_find_mpi_caller(&at, call, call_size);
     if (place_lookup(&at, function, sizeof(function), line, sizeof(line)))
         snprintf(out, size, ", called by %s at %s", function, line);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/place.h"
 #include "base/tunable.h"
 #include "boot/boot.h"
 #include "coll/sched/exec.h"
@@ -39,6 +40,7 @@ struct record {
     int32_t rooted;
     uint32_t form;  /* enum coll_form */
     uint64_t order; /* number of the call among the calls of all forms */
+    struct code_place caller;
 };
 
 /* The messages to the next and from the previous rank of one comparison; freed when both are complete. */
@@ -83,6 +85,7 @@ static void record_fill(struct record *r, const struct coll_args *args, const st
     r->rooted = kind_has_root(args->kind);
     r->form = call->form;
     r->order = count_calls(args->comm);
+    place_find_mpi_caller(&r->caller, NULL, 0);
 }
 
 static bool are_values_known(uint64_t a, uint64_t b, uint64_t unknown)
@@ -108,10 +111,12 @@ static const char *root_constant_name(int root)
     return root == ROOT_SELF ? "MPI_ROOT" : "MPI_PROC_NULL";
 }
 
-/* Prints a record as "rank 1 calls MPI_Bcast with 4 x MPI_INT (16 bytes), root 0". */
+/* Prints a record as "rank 1 at solver.c:12 calls MPI_Bcast with 4 x MPI_INT (16 bytes), root 0". */
 static void record_print(FILE *out, const struct record *r)
 {
-    fprintf(out, "rank %d calls %s", r->rank, r->name);
+    char caller[256];
+    place_text(&r->caller, caller, sizeof(caller));
+    fprintf(out, "rank %d at %s calls %s", r->rank, caller, r->name);
     if (r->type[0])
         fprintf(out, " with %lld x %s", (long long)r->count, r->type);
     if (r->type[0] && r->bytes != UNKNOWN)
@@ -126,7 +131,7 @@ static void record_print(FILE *out, const struct record *r)
 
 static void comparison_report(const struct comparison *c)
 {
-    char sentence[512] = "";
+    char sentence[1024] = "";
     FILE *out = fmemopen(sentence, sizeof(sentence), "w");
     if (out) {
         fprintf(out, "collective calls do not match on %s: ", comm_label(c->comm));

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "base/place.h"
 #include "boot/boot.h"
 #include "coll/shm/block.h"
 #include "coll/comm_state.h"
@@ -40,19 +41,29 @@ static void describe_known_call(const struct comm *c, const struct known *k, cha
              k->kind < COLL_KINDS ? coll_call_name(k->kind, k->form) : "another collective operation", root);
 }
 
+/* Ends the job with this sentence and the MPI call in which this rank noticed the mismatch, with its caller. */
+static __attribute__((noinline, cold)) _Noreturn void end_job_in_call(const struct comm *c,
+                                                                      const char *sentence)
+{
+    char call[64], caller[400], message[1280];
+    place_call_text(call, sizeof(call), caller, sizeof(caller));
+    snprintf(message, sizeof(message), call[0] ? "%s.\n    Rank %d noticed it in %s%s." : "%s", sentence,
+             c->rank, call, caller);
+    /* other errors with the same cause end the job with the same class */
+    boot_abort(c->proc->boot, MPI_ERR_OTHER, message);
+}
+
 static __attribute__((noinline, cold)) void mismatch_end_job(const struct comm *c, const struct known *mine,
                                                              const struct known *theirs)
 {
     char sentence[640], one[128], other[128];
     describe_known_call(c, mine, one, sizeof(one));
     describe_known_call(c, theirs, other, sizeof(other));
-    snprintf(
-        sentence, sizeof(sentence),
-        "collective calls do not match on %s: %s, but %s%s; run it with FISHPLATE_DEBUG=coll to see counts "
-        "and datatypes",
-        comm_label(c), one, other, known_calls_differ(mine, theirs) ? "" : " (in another way)");
-    /* other errors with the same cause end the job with the same class */
-    boot_abort(c->proc->boot, MPI_ERR_OTHER, sentence);
+    snprintf(sentence, sizeof(sentence),
+             "collective calls do not match on %s: %s, but %s%s; run it with FISHPLATE_DEBUG=coll to see "
+             "counts, datatypes and source lines",
+             comm_label(c), one, other, known_calls_differ(mine, theirs) ? "" : " (in another way)");
+    end_job_in_call(c, sentence);
 }
 
 /* Finds this rank's call with this form and number. Returns false if the call has not been made, is no
@@ -191,7 +202,7 @@ void mismatch_report_absent(const struct comm *c, struct envelope env)
     snprintf(sentence, sizeof(sentence),
              "collective calls do not match on %s: %s, and rank %d called MPI_Finalize without it",
              comm_label(c), other, c->rank);
-    boot_abort(c->proc->boot, MPI_ERR_OTHER, sentence);
+    end_job_in_call(c, sentence);
 }
 
 void mismatch_report_deadlock(const struct comm *c, int tag, struct envelope env)
@@ -206,5 +217,5 @@ void mismatch_report_deadlock(const struct comm *c, int tag, struct envelope env
              "waits for rank %d, which has not called it (blocking and nonblocking calls do not match each "
              "other)",
              comm_label(c), one, theirs.rank, other, mine.rank);
-    boot_abort(c->proc->boot, MPI_ERR_OTHER, sentence);
+    end_job_in_call(c, sentence);
 }

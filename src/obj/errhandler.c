@@ -184,7 +184,7 @@ static _Noreturn void errhandler_end_job(struct proc *p, const struct errhandler
     describe_cause(code, cause, sizeof(cause));
     error_class_of(code, &errclass);
     describe_object(on, object, where, sizeof(where));
-    place_call_text(place, sizeof(place));
+    place_call_text(NULL, 0, place, sizeof(place));
     snprintf(message, sizeof(message),
              "%s.\n    %s failed%s%s.\n    The error handler in force is %s, so the job ends.", cause,
              function, where, place,

@@ -21,7 +21,7 @@ struct note_run {
 };
 
 struct note {
-    struct place place;
+    struct code_place place;
     uint64_t count; /* count that the program passed */
     char type[NOTE_NAME];
     uint32_t nruns;
@@ -32,7 +32,7 @@ struct note {
 /* Callbacks of FISHPLATE_DEBUG; called under the lock. */
 struct p2p_debug {
     bool match;
-    void (*where)(struct place *out); /* finds the place in the program that called MPI */
+    void (*where)(struct code_place *out); /* finds the place in the program that called MPI */
     /* Called for each request that does not complete at once; NULL: requests are not recorded. */
     void (*made)(const struct request *r);
     void (*differs)(struct p2p *p, uint32_t from, struct envelope env, const struct note *sent,

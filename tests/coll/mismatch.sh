@@ -21,6 +21,12 @@ expect_mismatch() { # number of the mistake in mismatch.c, text that must be in 
         cat mismatch.out
         failed=1
     fi
+    # The source line of the rank that reports; FISHPLATE_DEBUG=coll knows both lines.
+    if command -v addr2line >/dev/null && [ "$(grep -o 'mismatch\.c:[0-9]' mismatch.out | wc -l)" -lt "$places" ]; then
+        echo "source lines are missing in:"
+        cat mismatch.out
+        failed=1
+    fi
     for word in "$@"; do
         if ! grep -qi -- "$word" mismatch.out; then
             echo "expected '$word' in:"
@@ -32,6 +38,7 @@ expect_mismatch() { # number of the mistake in mismatch.c, text that must be in 
 
 # The mismatch is detected by the flags in shared memory or by a rank before it sleeps, whichever is first.
 debug=
+places=1
 expect_mismatch 0 'do not match' 'bcast' 'barrier' FISHPLATE_DEBUG
 expect_mismatch 1 'do not match' 'root 0' 'root 1'
 expect_mismatch 2 'do not match' 'called MPI_Allreduce (16 bytes)' 'called MPI_Allreduce (24 bytes)'
@@ -64,6 +71,7 @@ fi
 nodes=
 
 debug=coll
+places=2
 expect_mismatch 0 'do not match' 'calls MPI_Bcast with 4 x MPI_INT (16 bytes), root 0' 'calls MPI_Barrier'
 expect_mismatch 1 'do not match' 'root 0' 'root 1'
 expect_mismatch 2 'do not match' '4 x MPI_INT (16 bytes)' '3 x MPI_DOUBLE (24 bytes)'

@@ -62,8 +62,8 @@ int shared_mismatch(struct shared *b)
     b->mismatch_reported = true;
     return err_set(
         MPI_ERR_OTHER,
-        "collective calls do not match on %s%s: %s, but %s; run it with FISHPLATE_DEBUG=coll to see counts "
-        "and datatypes",
+        "collective calls do not match on %s%s: %s, but %s; run it with FISHPLATE_DEBUG=coll to see "
+        "counts, datatypes and source lines",
         comm_label(b->comm), b->mismatch_is_earlier ? " (the call before this one)" : "", mine, other);
 }
 
