@@ -126,6 +126,8 @@ static uint32_t count_ranks(const struct options *o, const struct hosts *h)
 static void notice_oversubscription(const struct options *o, const struct hosts *h, const struct layout *l)
 {
     bool listed = o->hosts.n || o->hostfile || slurm_is_allocation() || batch_is_allocation();
+    if (!listed && o->bind == BIND_CORE)
+        return; /* too many ranks are an error of the binding */
     uint32_t *count = xcalloc(h->n, sizeof(*count));
     for (uint32_t r = 0; r < l->size; r++)
         count[l->host_of[r]]++;

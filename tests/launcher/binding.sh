@@ -21,6 +21,7 @@ if taskset -c "$first" "$MPIEXEC" -n 2 -bind-to core true 2>"$T/err"; then
     fail "$last: two ranks were bound to one core without -oversubscribe"
 fi
 grep -q -- '-bind-to core: 2 ranks would share 1 core; -oversubscribe permits it' "$T/err" || fail "$last: $(cat "$T/err")"
+grep -q 'Note:' "$T/err" && fail "a note is printed before the error: $(cat "$T/err")"
 for what in none core l3 socket numa hwthread; do
     run_mpiexec -n 2 -oversubscribe -bind-to $what -map-by socket true
     expect_rc 0
