@@ -2,7 +2,7 @@
  *
  * ranks: 4
  * mpiexec: -enable-recovery
- * expect: fail
+ * expect: ended the job with code 1: .*MPIX_ERR_PROC_FAILED.* MPI_Barrier failed on MPI_COMM_WORLD
  * SPDX-License-Identifier: Apache-2.0 */
 #include <signal.h>
 
