@@ -17,7 +17,8 @@
 /* in `settings`: mpiexec handles the variable itself, so no hint is printed */
 static const char WORKS[] = "the same";
 
-/* Variables of other MPI libraries by prefix, longer ones first, and their equivalents; NULL: none. */
+/* Variables of other MPI libraries by prefix, longer ones first, and their equivalents. Variables without an
+ * equivalent are not reported: the modules of a cluster set many, and users can do nothing about them. */
 static const struct {
     const char *theirs, *ours;
 } settings[] = {
@@ -31,7 +32,6 @@ static const struct {
     {"UCX_RNDV_SCHEME", "FISHPLATE_RENDEZVOUS"},
     {"UCX_RNDV_THRESH", "FISHPLATE_EAGER_MAX"},
     {"UCX_LOG_LEVEL", "FISHPLATE_LOG"},
-    {"UCX_", NULL},
     {"OMPI_MCA_opal_cuda", GPU},
     {"OMPI_MCA_mpi_cuda", GPU},
     {"OMPI_MCA_accelerator", GPU},
@@ -47,7 +47,6 @@ static const struct {
     {"OMPI_MCA_oob_tcp_if_", "-iface NAME"},
     {"OMPI_MCA_plm_rsh", "-launcher-exec"},
     {"OMPI_MCA_mpi_show_mca_params", "fishplate info"},
-    {"OMPI_MCA_", NULL},
     {"MV2_USE_CUDA", GPU},
     {"MV2_USE_GPUDIRECT", GPU},
     {"MV2_USE_GDR", GPU},
@@ -61,11 +60,9 @@ static const struct {
     {"MV2_USE_SRQ", "FISHPLATE_IB_RECEIVE"},
     {"MV2_USE_RDMA_FAST_PATH", "FISHPLATE_IB_POLLSET"},
     {"MV2_USE_LAZY_MEM_UNREGISTER", "FISHPLATE_REG_CACHE"},
-    {"MV2_", NULL},
     {"MPIR_CVAR_ENABLE_FT=", WORKS}, /* handled in options.c */
     {"MPIR_CVAR_ENABLE_GPU", GPU},
     {"MPIR_CVAR_CH4_IPC_GPU", GPU},
-    {"MPIR_CVAR_", NULL},
     {"MPICH_GPU_", GPU},
     {"I_MPI_OFFLOAD", GPU},
     {"I_MPI_DEBUG", "FISHPLATE_LOG=info"},
@@ -88,8 +85,8 @@ static int habits_find_setting(const char *entry)
 
 static void append_setting_hint(struct buf *line, const char *entry, int at)
 {
-    char *text = xstrf("%s%.*s (%s%s)", buf_size(line) ? ", " : "", (int)strcspn(entry, "="), entry,
-                       settings[at].ours ? "here " : "", settings[at].ours ? settings[at].ours : ALL_OURS);
+    char *text = xstrf("%s%.*s (here %s)", buf_size(line) ? ", " : "", (int)strcspn(entry, "="), entry,
+                       settings[at].ours);
     buf_add(line, text, strlen(text));
     free(text);
 }

@@ -82,13 +82,14 @@ done
 UCX_NET_DEVICES=mlx5_0:1 run_mpiexec -n 1 true
 expect_rc 0
 expect_err "Note: a variable of other MPI libraries is set and has no effect here: UCX_NET_DEVICES (here FISHPLATE_IB_DEVICES)."
-MV2_SOMETHING=1 OMPI_MCA_coll_x=1 run_mpiexec -n 1 true
-expect_err "MV2_SOMETHING (fishplate info lists the settings there are)"
+MV2_IBA_HCA=mlx5_0 OMPI_MCA_coll_x=1 run_mpiexec -n 1 true
+expect_err "MV2_IBA_HCA (here FISHPLATE_IB_DEVICES)"
 expect_err "OMPI_MCA_coll_x (here FISHPLATE_COLL)"
 [ "$(wc -l <"$T/err")" -eq 1 ] || fail "$last: one line was expected"
 MPICH_GPU_SUPPORT_ENABLED=1 OMPI_MCA_opal_cuda_support=1 run_mpiexec -n 1 true
 expect_err "OMPI_MCA_opal_cuda_support (here FISHPLATE_GPU; GPU memory is accepted by default)"
-run_mpiexec -n 1 true
+# Variables without an equivalent are not mentioned.
+MV2_SOMETHING=1 OMPI_MCA_x=1 UCX_X=1 MPIR_CVAR_X=1 run_mpiexec -n 1 true
 expect_no_err
 
 # Programs of other MPI libraries, detected by the library that they need.
