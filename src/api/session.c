@@ -16,8 +16,8 @@
 #include "obj/info.h"
 #include "p2p/bsend.h"
 
-/* The level of the info key thread_level; MPI_THREAD_MULTIPLE unless the program requests less. */
-static int parse_thread_level(const struct info *info)
+/* Stores the level of the info key thread_level; MPI_THREAD_MULTIPLE if the program names none. */
+static int parse_thread_level(const struct info *info, int *level)
 {
     static const struct {
         const char *name;
@@ -29,10 +29,18 @@ static int parse_thread_level(const struct info *info)
         {"MPI_THREAD_MULTIPLE", MPI_THREAD_MULTIPLE},
     };
     const char *text = info ? info_get(info, "thread_level") : NULL;
-    for (size_t i = 0; text && i < COUNT_OF(levels); i++)
-        if (strcmp(text, levels[i].name) == 0)
-            return levels[i].level;
-    return MPI_THREAD_MULTIPLE;
+    *level = MPI_THREAD_MULTIPLE;
+    if (!text)
+        return MPI_SUCCESS;
+    for (size_t i = 0; i < COUNT_OF(levels); i++)
+        if (strcmp(text, levels[i].name) == 0) {
+            *level = levels[i].level;
+            return MPI_SUCCESS;
+        }
+    return err_set(MPI_ERR_INFO_VALUE,
+                   "the info key thread_level is '%.100s'; use MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, "
+                   "MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE",
+                   text);
 }
 
 int impl_Session_init(struct info *info, struct errhandler *errhandler, MPI_Session *session)
@@ -41,7 +49,9 @@ int impl_Session_init(struct info *info, struct errhandler *errhandler, MPI_Sess
     struct session *s;
     if (api_is_forked_child())
         return api_error_outside_mpi("MPI_Session_init");
-    int rc = api_instance_open(parse_thread_level(info), &p);
+    int level, rc = parse_thread_level(info, &level);
+    if (!rc)
+        rc = api_instance_open(level, &p);
     if (rc)
         return rc;
     proc_lock(p);

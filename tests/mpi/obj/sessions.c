@@ -96,12 +96,27 @@ static void test_intercomm_from_groups(MPI_Session s)
     MPI_Group_free(&all);
 }
 
+/* A level that does not exist is an error, not the default level. */
+static void test_unknown_level(void)
+{
+    MPI_Session s = MPI_SESSION_NULL;
+    MPI_Info info;
+    int class;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "thread_level", "MPI_THREAD_MANY");
+    const int rc = MPI_Session_init(info, MPI_ERRORS_RETURN, &s);
+    MPI_Error_class(rc, &class);
+    EXPECT(class == MPI_ERR_INFO_VALUE && s == MPI_SESSION_NULL);
+    MPI_Info_free(&info);
+}
+
 int main(void)
 {
     MPI_Session s, other;
     MPI_Info info;
     int flag, total = 0, len;
     char level[64];
+    test_unknown_level();
     for (int round = 0; round < 3; round++) {
         MPI_Info_create(&info);
         MPI_Info_set(info, "thread_level", round ? "MPI_THREAD_MULTIPLE" : "MPI_THREAD_SINGLE");
