@@ -18,7 +18,7 @@ static int check_settings(const char *text);
 static TUNABLE_CHECKED(
     coll_override, "COLL", check_settings,
     "Collective algorithms by operation, e.g. allreduce=ring,bcast=chain:segment=32k,barrier=nway:n=3. "
-    "barrier=node+NAME: the ranks of a node meet in shared memory, and the leaders of nodes by NAME. "
+    "barrier=node+NAME: the ranks of a node use shared memory, and the leaders of nodes NAME. "
     "An algorithm that cannot do a call leaves it to the built-in rules. @FILE: rules by operation, ranks, "
     "nodes and bytes "
     "from a file that `fishplate tune` wrote; it must be the same on every host. deterministic: reductions "
