@@ -1,4 +1,4 @@
-/* elf.c: see elf.h.
+/* elf.c: reads ELF files without trusting their offsets and sizes (elf.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _POSIX_C_SOURCE 200809L

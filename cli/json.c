@@ -1,4 +1,4 @@
-/* json.c: see json.h.
+/* json.c: writes objects, arrays, strings and numbers, and counts open levels (json.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "json.h"

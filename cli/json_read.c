@@ -1,4 +1,4 @@
-/* json_read.c: see json_read.h.
+/* json_read.c: a recursive parser of JSON with a limit of depth, and access to its values (json_read.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "json_read.h"

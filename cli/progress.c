@@ -1,4 +1,4 @@
-/* progress.c: see progress.h.
+/* progress.c: prints progress lines and estimates the time left (progress.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _POSIX_C_SOURCE 200809L

@@ -1,4 +1,4 @@
-/* html.c: see html.h.
+/* html.c: writes elements, tables and escaped text of HTML pages (html.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "html.h"

@@ -1,10 +1,10 @@
-/* barrier_model.c: see barrier_model.h. Every algorithm consists of a few phases; in each round of a phase a
- * rank sends to its partners one after the other or receives from them one after the other. The two models
- * differ only in the cost of such a round. The equations differ from print in two places. The broadcast that
- * releases the ranks (t_bc) is printed with one message more than a binomial tree of P ranks has; and the
- * combining tree and MCS release their ranks down their own tree here, not down a binomial one. For
- * n-way rounds the paper prints an equation with n latencies, which assumes one message in flight at a time.
- * The equation used here has one latency: the paper's equation for n links.
+/* barrier_model.c: predicts barriers by phases. Every algorithm consists of a few phases; in each round of
+ * a phase a rank sends to its partners one after the other or receives from them one after the other. The
+ * two models differ only in the cost of such a round. The equations differ from print in two places. The
+ * broadcast that releases the ranks (t_bc) is printed with one message more than a binomial tree of P
+ * ranks has; and the combining tree and MCS release their ranks down their own tree here, not down a
+ * binomial one. For n-way rounds the paper prints an equation with n latencies, which assumes one message
+ * in flight at a time. The equation used here has one latency: the paper's equation for n links.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lab/logp/barrier_model.h"

@@ -1,4 +1,5 @@
-/* forms.c: see forms.h.
+/* forms.c: fits the forms to measured and simulated barriers by least squares, and prints the parameters with
+ * their standard errors (forms.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "forms.h"

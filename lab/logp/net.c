@@ -1,4 +1,4 @@
-/* net.c: see net.h.
+/* net.c: opens the adapter, and creates and connects queue pairs of each transport type to each peer (net.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

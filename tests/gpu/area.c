@@ -1,4 +1,4 @@
-/* area.c: see area.h.
+/* area.c: allocates each kind of memory, and copies from and to it (area.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "area.h"

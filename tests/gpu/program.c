@@ -1,4 +1,4 @@
-/* program.c: see program.h.
+/* program.c: loads the CUDA driver library, and allocates and maps device memory (program.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "program.h"

@@ -1,4 +1,4 @@
-/* wire_client.c: see wire_client.h.
+/* wire_client.c: connects, authenticates and sends frames without an adapter (wire_client.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "wire_client.h"

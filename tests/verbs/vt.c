@@ -1,4 +1,4 @@
-/* vt.c: see vt.h.
+/* vt.c: starts the two sides, opens their devices and connects their queue pairs (vt.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef _GNU_SOURCE

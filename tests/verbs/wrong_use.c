@@ -1,4 +1,4 @@
-/* wrong_use.c: see wrong_use.h.
+/* wrong_use.c: runs the wrong uses of a table and compares their results (wrong_use.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "wrong_use.h"

@@ -1,4 +1,5 @@
-/* signal_tree.c: see signal_tree.h.
+/* signal_tree.c: adds the rounds of a tournament, or the levels of an n-ary tree, to a schedule
+ * (signal_tree.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lab/mechanisms/barriers/signal_tree.h"

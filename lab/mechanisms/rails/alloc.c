@@ -1,4 +1,4 @@
-/* alloc.c: see alloc.h.
+/* alloc.c: applies a policy and the striping ratio to the set of free rails (alloc.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lab/mechanisms/rails/alloc.h"

@@ -1,4 +1,5 @@
-/* request.c: see request.h.
+/* request.c: collects the answers of the rails, and selects granted rails after the last answer or a timeout
+ * (request.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lab/mechanisms/rails/request.h"

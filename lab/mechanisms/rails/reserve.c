@@ -1,4 +1,4 @@
-/* reserve.c: see reserve.h.
+/* reserve.c: executes the table of states and events of an adapter's reservation (reserve.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lab/mechanisms/rails/reserve.h"

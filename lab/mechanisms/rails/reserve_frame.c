@@ -1,4 +1,4 @@
-/* reserve_frame.c: see reserve_frame.h.
+/* reserve_frame.c: encodes and decodes control frames; decoding checks every field (reserve_frame.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lab/mechanisms/rails/reserve_frame.h"

@@ -1,4 +1,4 @@
-/* addresses.c: see softib/address.h.
+/* addresses.c: describes the IP addresses of the fabric's ports (softib/address.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "softib/address.h"
