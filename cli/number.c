@@ -1,4 +1,4 @@
-/* number.c: see number.h.
+/* number.c: parses and prints numbers and sizes, and sorts values (number.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "number.h"
@@ -10,22 +10,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool number_parse_integer(const char *text, long least, long most, long *out)
+bool number_parse_integer(const char *text, long minimum, long maximum, long *out)
 {
     char *end;
     errno = 0;
     const long value = strtol(text, &end, 10);
-    if (errno || end == text || *end || isspace((unsigned char)*text) || value < least || value > most)
+    if (errno || end == text || *end || isspace((unsigned char)*text) || value < minimum || value > maximum)
         return false;
     *out = value;
     return true;
 }
 
-bool number_parse_real(const char *text, double least, double most, double *out)
+bool number_parse_real(const char *text, double minimum, double maximum, double *out)
 {
     char *end;
     const double value = strtod(text, &end);
-    if (end == text || *end || isspace((unsigned char)*text) || !(value >= least && value <= most))
+    if (end == text || *end || isspace((unsigned char)*text) || !(value >= minimum && value <= maximum))
         return false;
     *out = value;
     return true;

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-bool number_parse_integer(const char *text, long least, long most, long *out);
-bool number_parse_real(const char *text, double least, double most, double *out);
+bool number_parse_integer(const char *text, long minimum, long maximum, long *out);
+bool number_parse_real(const char *text, double minimum, double maximum, double *out);
 
 /* number_size() parses `length` characters: "64", "64k", "4M", "1G", "8b", in units of 1024. */
 enum { NUMBER_SIZE_MAX = 1 << 30 };

@@ -1,4 +1,4 @@
-/* options.c: see options.h.
+/* options.c: parses command lines by a table of options, and prints the help text (options.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "options.h"
@@ -62,14 +62,15 @@ static bool option_store_value(const struct cli_option *o, const char *value, vo
         *(const char **)to = value;
         return *value != 0;
     case CLI_INT:
-        if (!number_parse_integer(value, (long)o->least, (long)o->most, &whole))
+        if (!number_parse_integer(value, (long)o->minimum, (long)o->maximum, &whole))
             return false;
         *(int *)to = (int)whole;
         return true;
     case CLI_REAL:
-        return number_parse_real(value, o->least, o->most, to);
+        return number_parse_real(value, o->minimum, o->maximum, to);
     case CLI_SIZE:
-        if (!number_size(value, strlen(value), &size) || (double)size < o->least || (double)size > o->most)
+        if (!number_size(value, strlen(value), &size) || (double)size < o->minimum ||
+            (double)size > o->maximum)
             return false;
         *(size_t *)to = size;
         return true;
@@ -85,7 +86,7 @@ static void print_bounds(const struct cli_option *o)
 {
     if (o->kind == CLI_INT || o->kind == CLI_REAL)
         fprintf(stderr, " It must be a%s number from %.12g to %.12g.", o->kind == CLI_INT ? " whole" : "",
-                o->least, o->most);
+                o->minimum, o->maximum);
     if (o->kind == CLI_SIZE)
         fprintf(stderr, " It must be a size such as 64, 64k or 4M.");
     if (o->kind == CLI_CALL && o->help)

@@ -17,7 +17,7 @@ struct cli_option {
     const char *help; /* NULL: the option is accepted, but not shown */
     enum cli_kind kind;
     size_t to; /* offset of the variable in the structure that is filled in */
-    double least, most;
+    double minimum, maximum;
     const char *const *words;                  /* CLI_CHOICE: ends with NULL; the variable is the index */
     bool (*call)(void *to, const char *value); /* CLI_CALL: false if the value is invalid */
 };
@@ -31,17 +31,17 @@ struct cli_option {
     {                                                                      \
         names, value, help, CLI_TEXT, offsetof(S, field), 0, 0, NULL, NULL \
     } /* type of `field`: const char * */
-#define CLI_INT_LINE(names, value, S, field, least, most, help)                  \
-    {                                                                            \
-        names, value, help, CLI_INT, offsetof(S, field), least, most, NULL, NULL \
+#define CLI_INT_LINE(names, value, S, field, minimum, maximum, help)                  \
+    {                                                                                 \
+        names, value, help, CLI_INT, offsetof(S, field), minimum, maximum, NULL, NULL \
     } /* type of `field`: int */
-#define CLI_REAL_LINE(names, value, S, field, least, most, help)                  \
-    {                                                                             \
-        names, value, help, CLI_REAL, offsetof(S, field), least, most, NULL, NULL \
+#define CLI_REAL_LINE(names, value, S, field, minimum, maximum, help)                  \
+    {                                                                                  \
+        names, value, help, CLI_REAL, offsetof(S, field), minimum, maximum, NULL, NULL \
     } /* type of `field`: double */
-#define CLI_SIZE_LINE(names, value, S, field, least, most, help)                  \
-    {                                                                             \
-        names, value, help, CLI_SIZE, offsetof(S, field), least, most, NULL, NULL \
+#define CLI_SIZE_LINE(names, value, S, field, minimum, maximum, help)                  \
+    {                                                                                  \
+        names, value, help, CLI_SIZE, offsetof(S, field), minimum, maximum, NULL, NULL \
     } /* type of `field`: size_t */
 #define CLI_CHOICE_LINE(names, value, S, field, words, help)                  \
     {                                                                         \

@@ -32,9 +32,9 @@ struct barrier_figures {
         /* Medians of the even (choose) and odd (judge) batches: `choose` selects the fastest setting,
          * `judge` rates the selection */
         judge;
-    double messages; /* Network operations of one barrier, sum over all ranks */
-    double most;     /* Network operations of one barrier on the rank that executes most */
-    double bytes;    /* Bytes allocated for schedules and flags on the rank that uses most */
+    double messages;     /* Network operations of one barrier, sum over all ranks */
+    double max_messages; /* Network operations of one barrier on the rank that executes most */
+    double bytes;        /* Bytes allocated for schedules and flags on the rank that uses most */
 };
 enum { BARRIER_SETTINGS_MAX = 32, BARRIER_SHAPES_MAX = 32 };
 struct barrier_shape {
@@ -67,8 +67,8 @@ bool barrier_write_page(const struct barrier_study *s); /* false: failed, and an
 
 /* figures.c counts the network operations of a schedule and draws the charts of the paper. */
 struct barrier_counts {
-    long messages, most; /* sends and receives: sum over all ranks; maximum of a rank */
-    long rounds;         /* largest number of fence steps of a rank */
+    long messages, max_messages; /* sends and receives: sum over all ranks; maximum of a rank */
+    long rounds;                 /* largest number of fence steps of a rank */
 };
 bool barrier_count_operations(const struct barrier_setting *s, int ranks, struct barrier_counts *out);
 void barrier_chart_measured(const struct barrier_study *s, bool one_each, struct chart *out);

@@ -101,7 +101,7 @@ static void shape_read_figures(struct barrier_shape *s, const struct ib_figures 
                                                  .choose = ib_find_figure(f, "choose/%s", label),
                                                  .judge = ib_find_figure(f, "judge/%s", label),
                                                  .messages = ib_find_figure(f, "messages/%s", label),
-                                                 .most = ib_find_figure(f, "most/%s", label),
+                                                 .max_messages = ib_find_figure(f, "most/%s", label),
                                                  .bytes = ib_find_figure(f, "bytes/%s", label)};
     }
 }

@@ -28,7 +28,7 @@ bool barrier_count_operations(const struct barrier_setting *setting, int ranks, 
             rounds += s.steps[i].kind == STEP_FENCE;
         }
         out->messages += sends;
-        out->most = sends > out->most ? sends : out->most;
+        out->max_messages = sends > out->max_messages ? sends : out->max_messages;
         out->rounds = rounds > out->rounds ? rounds : out->rounds;
         sched_free(&s);
     }

@@ -41,7 +41,7 @@ static void page_print_times(FILE *out, const struct barrier_shape *shape)
         page_print_cell(
             out, barrier_count_operations(&barrier_settings[i], shape->ranks, &c) ? (double)c.messages : NAN,
             0);
-        page_print_cell(out, f->most, 1);
+        page_print_cell(out, f->max_messages, 1);
         page_print_cell(out, f->bytes, 0);
         fputs("</tr>\n", out);
     }

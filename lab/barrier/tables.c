@@ -42,8 +42,8 @@ static void text_print_operations(const struct barrier_study *s)
         printf("%-20s", barrier_setting_label(i));
         tables_print_number(f->messages, 10, 1);
         tables_print_number(known ? (double)c.messages : NAN, 10, 0);
-        tables_print_number(f->most, 10, 1);
-        tables_print_number(known ? (double)c.most : NAN, 10, 0);
+        tables_print_number(f->max_messages, 10, 1);
+        tables_print_number(known ? (double)c.max_messages : NAN, 10, 0);
         tables_print_number(known ? (double)c.rounds : NAN, 7, 0);
         tables_print_number(f->bytes, 10, 0);
         putchar('\n');
@@ -135,7 +135,7 @@ static void json_write_shape(struct json *j, const struct barrier_shape *shape)
         json_string(j, "setting", barrier_setting_label(i));
         json_write_real(j, "us", f->us);
         json_write_real(j, "operations", f->messages);
-        json_write_real(j, "operations_of_one_rank", f->most);
+        json_write_real(j, "operations_of_one_rank", f->max_messages);
         json_write_real(j, "bytes", f->bytes);
         if (barrier_count_operations(&barrier_settings[i], shape->ranks, &c)) {
             json_int(j, "messages_of_schedule", c.messages);

@@ -118,15 +118,15 @@ static void kernels_print_head(const struct bench_host *host, const struct kerne
 /* Sums over all ranks since MPI_Init: frames of the send/receive channel without credit messages, credit
  * messages; maximum of the receive buffers of a connection. */
 struct traffic {
-    double frames, credits, most;
+    double frames, credits, max_buffers;
 };
 
 static struct traffic kernels_count_traffic(const struct kernel_run *run)
 {
     double sums[2] = {ib_counter("ib_frames_sent"), ib_counter("ib_credit_messages")};
-    struct traffic t = {.most = ib_counter("ib_receives_posted_max")};
+    struct traffic t = {.max_buffers = ib_counter("ib_receives_posted_max")};
     MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_DOUBLE, MPI_SUM, run->comm);
-    MPI_Allreduce(MPI_IN_PLACE, &t.most, 1, MPI_DOUBLE, MPI_MAX, run->comm);
+    MPI_Allreduce(MPI_IN_PLACE, &t.max_buffers, 1, MPI_DOUBLE, MPI_MAX, run->comm);
     t.frames = sums[0];
     t.credits = sums[1];
     return t;
@@ -150,7 +150,7 @@ static void kernels_print_result(const struct kernel_options *o, const struct ke
         if (t->frames >= 0) {
             json_real(j, "frames", t->frames);
             json_real(j, "credit_messages", t->credits);
-            json_real(j, "posted_most", t->most);
+            json_real(j, "posted_most", t->max_buffers);
         }
         json_end(j);
     } else {

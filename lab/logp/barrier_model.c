@@ -27,7 +27,7 @@ struct phases {
 const struct model_lop model_paper_inline = {
     .send = {.a = 0.5417, .b = 0.5003, .c = -0.4951},
     .trip = {.l1 = 14.9630, .l2 = 0.0446, .l3 = 3.0074, .l4 = 6.1891, .l5 = -0.0531, .l6 = 8.2665},
-    .most = 1e9};
+    .max_in_flight = 1e9};
 
 int model_log_up(int base, int size)
 {
@@ -223,8 +223,8 @@ double model_latency_at(const struct model_lop *m, double p)
 static double model_round_lop(const struct model_lop *m, const struct phase *p, int times)
 {
     const int n = p->out > p->in ? p->out : p->in;
-    const double filled = fmin((double)n * p->rounds * times, m->most);
-    const double posted = fmin((double)p->out * p->rounds * times, m->most);
+    const double filled = fmin((double)n * p->rounds * times, m->max_in_flight);
+    const double posted = fmin((double)p->out * p->rounds * times, m->max_in_flight);
     const double posts = p->out > 1 && p->in > 1 ? n : 1;
     return posts * model_overhead_at(&m->send, posted) + n * model_latency_at(m, filled);
 }

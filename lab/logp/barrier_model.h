@@ -27,8 +27,8 @@ struct model_trip {
 struct model_lop {
     struct model_overhead send; /* o_s(p) */
     struct model_trip trip;     /* RTT(p) */
-    bool list;   /* requests are posted as one list; the adapter begins when the whole list is posted */
-    double most; /* largest measured p; the model uses its value for larger p */
+    bool list; /* requests are posted as one list; the adapter begins when the whole list is posted */
+    double max_in_flight; /* largest measured p; the model uses its value for larger p */
 };
 
 /* Measurement of the paper: RDMA write with inline data on 64 nodes. */

@@ -104,7 +104,7 @@ struct model_lop logp_fitted_lop(const struct logp_verb_result *v)
 {
     return (struct model_lop){.send = v->fit_single.curve,
                               .trip = v->fit_trip.curve,
-                              .most = v->trip.n ? v->trip.p[v->trip.n - 1] : 1};
+                              .max_in_flight = v->trip.n ? v->trip.p[v->trip.n - 1] : 1};
 }
 
 int logp_find_verb(const char *name)

@@ -63,7 +63,7 @@ static void models_simulate_parameters(struct logp_models *m, const struct machi
     }
     m->machine_lop = (struct model_lop){.send = {.a = m->machine.send},
                                         .trip = fit_trip(p, us, LOGP_COUNTS).curve,
-                                        .most = p[LOGP_COUNTS - 1]};
+                                        .max_in_flight = p[LOGP_COUNTS - 1]};
 }
 
 /* Name of the property of the simulated machine that LogP lacks. */

@@ -50,9 +50,9 @@ static void document_write_result(struct json *j, const struct papers_run *run, 
     json_string(j, "title", e->title);
     json_string(j, "claim", e->claim);
     json_array(j, "points");
-    for (const struct point *p = e->points; p < e->points + POINTS_MAX && p->what; p++) {
+    for (const struct point *p = e->points; p < e->points + POINTS_MAX && p->name; p++) {
         json_object(j, NULL);
-        json_string(j, "what", p->what);
+        json_string(j, "what", p->name);
         json_real(j, "value", p->value);
         json_string(j, "unit", p->unit);
         json_end(j);

@@ -77,12 +77,12 @@ static void page_write_filters(FILE *out)
 
 static void page_write_points(const struct entry *e, FILE *out)
 {
-    if (!e->points[0].what)
+    if (!e->points[0].name)
         return;
     fputs("<p class=\"soft\">Printed there: ", out);
-    for (const struct point *p = e->points; p < e->points + POINTS_MAX && p->what; p++) {
+    for (const struct point *p = e->points; p < e->points + POINTS_MAX && p->name; p++) {
         fprintf(out, "%s", p == e->points ? "" : "; ");
-        html_text(out, p->what);
+        html_text(out, p->name);
         fprintf(out, " %.7g ", p->value);
         html_text(out, p->unit);
     }

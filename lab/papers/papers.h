@@ -37,14 +37,14 @@ extern const int sources_count;
 
 /* Method that makes the table of an entry from the documents of its source. */
 enum take {
-    TAKE_TABLE,   /* {"tables": [{"title", "columns", "rows"}]}: the table whose title begins with `what` */
-    TAKE_TESTS,   /* fishplate bench: tests named in `what`, separated by blanks; rows are sizes */
+    TAKE_TABLE, /* {"tables": [{"title", "columns", "rows"}]}: the table whose title begins with `selector` */
+    TAKE_TESTS, /* fishplate bench: tests named in `selector`, separated by blanks; rows are sizes */
     TAKE_KERNELS, /* fishplate-lab kernels: seconds; rows are kernels, columns variants */
-    /* {"figures": [{"figure", "x", "y", "lines"}]}, as printed by fishplate-lab sim rails: figure `what` */
+    /* {"figures": [{"figure", "x", "y", "lines"}]}, from fishplate-lab sim rails: figure `selector` */
     TAKE_FIGURE,
-    TAKE_STATEMENTS, /* fishplate-lab sim rails: statements whose place in the paper begins with `what` */
+    TAKE_STATEMENTS, /* fishplate-lab sim rails: statements whose place in the paper begins with `selector` */
     TAKE_FLOW,       /* kernels: flow-control messages; variants are "program scheme" */
-    /* fishplate prof: rows are programs, one for each variant; `what` is "sizes", "calls" or "reuse" */
+    /* fishplate prof: rows are programs, one for each variant; `selector` is "sizes", "calls" or "reuse" */
     TAKE_PROFILE,
     TAKE_WAITS, /* fishplate prof: seconds of a rank in point-to-point calls; variants are "program column" */
     TAKE_SIM,   /* fishplate-lab sim: us; rows are nodes, columns algorithms */
@@ -79,7 +79,7 @@ struct check {
 
 /* A number that the paper prints. */
 struct point {
-    const char *what;
+    const char *name;
     double value;
     const char *unit;
 };
@@ -99,7 +99,7 @@ struct entry {
     struct point points[POINTS_MAX];
     const char *source;
     enum take take;
-    const char *what;
+    const char *selector; /* part of the source, as described at enum take; or NULL */
     enum better better;
     const char *y; /* quantity and unit; NULL: no plot */
     struct check checks[CHECKS_MAX];

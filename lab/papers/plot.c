@@ -47,7 +47,7 @@ static int plot_select_columns(const struct table *t, int out[LINES_MAX])
 static int plot_select_paper_lines(const struct entry *e, const struct point *out[3])
 {
     int n = 0;
-    for (const struct point *p = e->points; p < e->points + POINTS_MAX && p->what && n < 3; p++)
+    for (const struct point *p = e->points; p < e->points + POINTS_MAX && p->name && n < 3; p++)
         if (strcmp(p->unit, e->y) == 0 && p->value > 0)
             out[n++] = p;
     return n;
@@ -221,7 +221,7 @@ void plot_write(const struct entry *e, const struct table *t, FILE *out)
         fputs("</span>", out);
     }
     for (int i = 0; i < nlines; i++)
-        html_put(out, "span", "dash", "- - paper: %s, %g %s", lines[i]->what, lines[i]->value,
+        html_put(out, "span", "dash", "- - paper: %s, %g %s", lines[i]->name, lines[i]->value,
                  lines[i]->unit);
     fprintf(out, "</div>\n<svg viewBox=\"0 0 %d %d\" role=\"img\">", WIDTH, HEIGHT);
     html_put(out, "title", NULL, "%s: %s", e->figure, e->title);

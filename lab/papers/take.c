@@ -32,7 +32,7 @@ static char *document_join_texts(const struct value *list)
 static struct table *entry_extract_table(const struct entry *e, const struct value *document)
 {
     const struct value *v = value_first_element(document, "tables");
-    while (v && strncmp(value_text(v, "title"), e->what, strlen(e->what)) != 0)
+    while (v && strncmp(value_text(v, "title"), e->selector, strlen(e->selector)) != 0)
         v = v->next;
     if (!v)
         return NULL;
@@ -67,7 +67,7 @@ static struct table *entry_extract_tests(const struct entry *e, const struct sou
     bool by_variant = s->variants[1].label != NULL;
     char words[256];
     table_add_column(t, "bytes");
-    snprintf(words, sizeof(words), "%s", e->what);
+    snprintf(words, sizeof(words), "%s", e->selector);
     for (int i = 0; by_variant && s->variants[i].label; i++)
         table_add_column(t, s->variants[i].label);
     for (char *save, *w = by_variant ? NULL : strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save))
@@ -75,7 +75,7 @@ static struct table *entry_extract_tests(const struct entry *e, const struct sou
     for (int i = 0; i == 0 || (by_variant && s->variants[i].label); i++)
         for (const struct value *r = value_first_element(documents[i], "results"); r; r = r->next) {
             const char *test = value_text(r, "test");
-            if (!list_has_word(e->what, test))
+            if (!list_has_word(e->selector, test))
                 continue;
             int column = by_variant ? i + 1 : table_find_column(t, test);
             table_set_number(t, table_find_row(t, NULL, value_number(r, "bytes", 0)), column,
@@ -103,7 +103,7 @@ static struct table *entry_extract_kernels(const struct entry *e, const struct s
 static struct table *entry_extract_figure(const struct entry *e, const struct value *document)
 {
     const struct value *f = value_first_element(document, "figures");
-    while (f && strcmp(value_text(f, "figure"), e->what) != 0)
+    while (f && strcmp(value_text(f, "figure"), e->selector) != 0)
         f = f->next;
     if (!f)
         return NULL;
@@ -128,7 +128,7 @@ static struct table *entry_extract_statements(const struct entry *e, const struc
     for (int i = 0; i < 4; i++)
         table_add_column(t, names[i]);
     for (const struct value *v = value_first_element(document, "statements"); v; v = v->next) {
-        if (strncmp(value_text(v, "where"), e->what, strlen(e->what)) != 0)
+        if (strncmp(value_text(v, "where"), e->selector, strlen(e->selector)) != 0)
             continue;
         int row = table_add_row(t);
         table_set_text(t, row, 0, value_text(v, "where"));
@@ -183,13 +183,13 @@ static struct table *entry_extract_profile(const struct entry *e, const struct s
                                            const struct value *const *documents)
 {
     static const struct {
-        const char *what, *columns[4];
+        const char *kind, *columns[4];
     } kinds[] = {{"sizes", {"< 2 KiB", "2 to 16 KiB", "16 KiB to 1 MiB", "> 1 MiB"}},
                  {"calls", {"Isend: calls", "Isend: mean bytes", "Irecv: calls", "Irecv: mean bytes"}},
                  {"reuse", {"% reuse", "% by size"}}};
     struct table *t = table_new(e->title, value_text(documents[0], "adapter"));
     size_t k = 0;
-    while (k < 2 && strcmp(kinds[k].what, e->what) != 0)
+    while (k < 2 && strcmp(kinds[k].kind, e->selector) != 0)
         k++;
     table_add_column(t, "program"); /* all columns must be added before the first row */
     for (int c = 0; c < 4 && kinds[k].columns[c]; c++)

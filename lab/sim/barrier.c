@@ -33,7 +33,7 @@ static void on_delivered(void *ctx, uint32_t message, uint32_t node)
 static void on_node_arrives(void *ctx, const struct event *e)
 {
     struct gathering *g = ctx;
-    network_barrier(&g->net, e->what, 0);
+    network_barrier(&g->net, e->index, 0);
 }
 
 void barrier_simulate_switches(const struct machine *m, uint32_t nodes, struct job_report *out)

@@ -96,10 +96,10 @@ static void event_slot_open(struct event_queue *q, int level, unsigned digit)
     struct event_slot *s = &q->slots[level][digit];
     struct event_chunk *c = s->first;
     unsigned shift = (unsigned)level * EVENT_DIGIT;
-    const bool has_hints = q->soon && (level == LEVEL_NEAR || level == LEVEL_NEAR + 1);
+    const bool has_hints = q->prefetch && (level == LEVEL_NEAR || level == LEVEL_NEAR + 1);
     for (struct event_chunk *near = c; has_hints && level == LEVEL_NEAR && near; near = near->next)
         for (uint32_t i = near->begin; i < near->end; i++)
-            q->soon(q->ctx, &near->events[i], SOON_NEAR);
+            q->prefetch(q->ctx, &near->events[i], SOON_NEAR);
     q->base = (sim_time)((uint64_t)c->events[c->begin].at >> shift << shift);
     *s = (struct event_slot){0};
     q->used[level] &= ~(UINT64_C(1) << digit);
@@ -107,7 +107,7 @@ static void event_slot_open(struct event_queue *q, int level, unsigned digit)
         struct event_chunk *next = c->next;
         for (uint32_t i = c->begin; i < c->end; i++) {
             if (has_hints)
-                q->soon(q->ctx, &c->events[i], level == LEVEL_NEAR ? SOON_NEXT : SOON_FAR);
+                q->prefetch(q->ctx, &c->events[i], level == LEVEL_NEAR ? SOON_NEXT : SOON_FAR);
             q->failed |= !event_store(q, &c->events[i]);
         }
         chunk_free(q, c);

@@ -29,8 +29,8 @@ static inline double sim_random_uniform(uint64_t *state)
 
 struct event {
     sim_time at;
-    uint32_t kind; /* meaning defined by the caller of event_insert */
-    uint32_t what; /* index of the link, packet, message or rank of the event */
+    uint32_t kind;  /* meaning defined by the caller of event_insert */
+    uint32_t index; /* index of the link, packet, message or rank of the event */
 };
 
 enum { EVENT_DIGIT = 6, EVENT_SLOTS = 1 << EVENT_DIGIT, EVENT_LEVELS = (63 + EVENT_DIGIT - 1) / EVENT_DIGIT };
@@ -55,7 +55,7 @@ struct event_queue {
     uint64_t taken; /* number of events removed so far */
     bool failed;    /* memory ran out while events were moved; these events are lost */
     /* NULL, or called some time before an event is removed, so that the callee can prefetch memory. */
-    void (*soon)(void *ctx, const struct event *e, enum event_soon how);
+    void (*prefetch)(void *ctx, const struct event *e, enum event_soon how);
     void *ctx;
 };
 

@@ -182,12 +182,12 @@ static void on_event(void *ctx, const struct event *e)
 {
     struct flow *f = ctx;
     if (e->kind == EVENT_TAKEN)
-        flow_receive_frame(f, e->what);
+        flow_receive_frame(f, e->index);
     else if (e->kind == EVENT_REPEAT)
-        flow_repeat_refused(f, (uint8_t)e->what);
+        flow_repeat_refused(f, (uint8_t)e->index);
     else {
-        const uint8_t from = f->frames[e->what].from;
-        flow_send_frame(f, e->what);
+        const uint8_t from = f->frames[e->index].from;
+        flow_send_frame(f, e->index);
         f->side[from].sending--;
         flow_prepare_next_frame(f, from);
     }

@@ -289,9 +289,9 @@ static void on_event(void *ctx, const struct event *e)
 {
     struct job *j = ctx;
     if (e->kind == EVENT_RANK)
-        job_continue_rank(j, e->what);
+        job_continue_rank(j, e->index);
     else
-        on_post(j, e->what);
+        on_post(j, e->index);
 }
 
 /* Prefetches a rank's state (SOON_NEAR), then its next steps (SOON_NEXT). */
@@ -299,10 +299,10 @@ static void job_prefetch_event(void *ctx, const struct event *e, enum event_soon
 {
     const struct job *j = ctx;
     if (e->kind == EVENT_POST && how == SOON_NEAR)
-        __builtin_prefetch(&j->transfers[e->what], 1);
+        __builtin_prefetch(&j->transfers[e->index], 1);
     if (e->kind != EVENT_RANK)
         return;
-    const struct rank *r = &j->ranks[e->what];
+    const struct rank *r = &j->ranks[e->index];
     if (how == SOON_NEAR)
         __builtin_prefetch(r, 1);
     else if (how == SOON_NEXT && r->at < r->sched.count)
@@ -378,7 +378,7 @@ static void job_run(struct job *j, struct job_report *out)
 {
     j->net.arrived = on_arrived;
     j->net.other = on_event;
-    j->net.soon = job_prefetch_event;
+    j->net.prefetch = job_prefetch_event;
     j->net.ctx = j;
     j->unfinished = (uint32_t)j->order->ranks;
     for (int r = 0; r < j->order->ranks; r++) {

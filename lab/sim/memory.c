@@ -21,7 +21,7 @@ const struct memory_rules memory_presets = {.buffers = 8,
                                             .rings = 16,
                                             .slot = 2048,
                                             .send_depth = 256,
-                                            .most = 128,
+                                            .buffers_max = 128,
                                             .send_entry = 128,
                                             .receive_entry = 16};
 
@@ -62,5 +62,5 @@ void memory_compute(const struct memory_rules *r, enum memory_scheme scheme, uin
     }
     out->queue_pairs = connections;
     out->queues = connections * (r->send_depth * (double)r->send_entry +
-                                 (r->most + POSTED_SPARE) * (double)r->receive_entry);
+                                 (r->buffers_max + POSTED_SPARE) * (double)r->receive_entry);
 }

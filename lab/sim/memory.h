@@ -22,12 +22,12 @@ extern const char *const memory_scheme_names[MEMORY_SCHEMES];
 
 /* The settings of the library and the sizes of its frames. */
 struct memory_rules {
-    uint32_t buffers;          /* receive buffers for each peer */
-    size_t frame, small;       /* bytes of a buffer, and of a buffer of the small shared queue */
-    uint32_t factor, base;     /* size of shared queues: log2(ranks) * factor + base */
-    uint32_t slots, rings;     /* slots of a ring; number of peers with a ring */
-    size_t slot;               /* bytes of a ring slot */
-    uint32_t send_depth, most; /* entries of a send queue; upper limit of buffers for a peer */
+    uint32_t buffers;                 /* receive buffers for each peer */
+    size_t frame, small;              /* bytes of a buffer, and of a buffer of the small shared queue */
+    uint32_t factor, base;            /* size of shared queues: log2(ranks) * factor + base */
+    uint32_t slots, rings;            /* slots of a ring; number of peers with a ring */
+    size_t slot;                      /* bytes of a ring slot */
+    uint32_t send_depth, buffers_max; /* entries of a send queue; upper limit of buffers for a peer */
     /* bytes of an entry in the queues of a queue pair, as in current adapters */
     size_t send_entry, receive_entry;
 };

@@ -301,13 +301,13 @@ static void on_event(void *ctx, const struct event *e)
 {
     struct group *g = ctx;
     if (e->kind == EVENT_HANDLED)
-        on_handled(g, e->what);
+        on_handled(g, e->index);
     else if (e->kind == EVENT_ROOT)
         root_send_packet(g);
     else if (e->kind == EVENT_DELIVERED)
-        multicast_schedule_item(g, e->what);
+        multicast_schedule_item(g, e->index);
     else
-        on_timer(g, e->what);
+        on_timer(g, e->index);
 }
 
 static bool group_open_member(struct group *g, uint32_t node)

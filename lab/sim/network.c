@@ -106,8 +106,8 @@ static void network_wake_link(struct network *n, uint32_t link, sim_time at)
  * with one packet in flight, the usual case, uses one cache line. */
 static sim_time *link_buffer_release_time(struct network *n, uint32_t link, uint32_t i)
 {
-    uint32_t at = n->links[link].soon_first + i;
-    return &n->soon_at[(size_t)link * n->buffers + (at < n->buffers ? at : at - n->buffers)];
+    uint32_t at = n->links[link].free_later_first + i;
+    return &n->free_later_at[(size_t)link * n->buffers + (at < n->buffers ? at : at - n->buffers)];
 }
 
 /* Records that a buffer at the link's far end will be free at time `at`. */
@@ -115,7 +115,7 @@ void network_buffer_release(struct network *n, uint32_t link, sim_time at)
 {
     struct link *l = &n->links[link];
     sim_time later = at;
-    uint32_t i = l->soon++;
+    uint32_t i = l->free_later_count++;
     if (i == 0 || at < l->soonest) {
         later = l->soonest;
         l->soonest = at;
@@ -132,11 +132,11 @@ void network_buffer_release(struct network *n, uint32_t link, sim_time at)
 static void link_count_free_buffers(struct network *n, uint32_t link)
 {
     struct link *l = &n->links[link];
-    while (l->soon && l->soonest <= n->now) {
-        l->soon--;
+    while (l->free_later_count && l->soonest <= n->now) {
+        l->free_later_count--;
         l->free_count++;
-        l->soon_first = (uint8_t)(l->soon_first + 1u < n->buffers ? l->soon_first + 1 : 0);
-        if (l->soon)
+        l->free_later_first = (uint8_t)(l->free_later_first + 1u < n->buffers ? l->free_later_first + 1 : 0);
+        if (l->free_later_count)
             l->soonest = *link_buffer_release_time(n, link, 0);
     }
 }
@@ -217,7 +217,7 @@ void network_link_update(struct network *n, uint32_t link)
             return;
         }
         if (l->free_count == 0) {
-            if (l->soon)
+            if (l->free_later_count)
                 network_wake_link(n, link, l->soonest);
             return; /* otherwise the next release wakes the link */
         }
@@ -378,8 +378,9 @@ static sim_time link_estimate_wait(const struct network *n, uint32_t link)
     sim_time wait = n->links[l->medium].free_at > n->now ? n->links[l->medium].free_at - n->now : 0;
     if (l->first != NONE)
         wait += sim_time_from_ns(2 * n->machine.mtu / n->machine.link_rate);
-    return l->free_count + l->soon == 0 ? wait + sim_time_from_ns(4 * n->machine.mtu / n->machine.link_rate)
-                                        : wait;
+    return l->free_count + l->free_later_count == 0
+               ? wait + sim_time_from_ns(4 * n->machine.mtu / n->machine.link_rate)
+               : wait;
 }
 
 /* Selects the link up with the shortest wait; all links up of a switch lead to every node. If waits are
@@ -472,7 +473,7 @@ static void network_prefetch_link(const struct network *n, uint32_t link)
 /* Prefetches the next time at which buffers will be free. */
 static void network_prefetch_buffers(const struct network *n, uint32_t link)
 {
-    __builtin_prefetch(&n->soon_at[(size_t)link * n->buffers + n->links[link].soon_first], 1);
+    __builtin_prefetch(&n->free_later_at[(size_t)link * n->buffers + n->links[link].free_later_first], 1);
 }
 
 /* Prefetches the packet's next link, which is known unless switches choose. */
@@ -485,7 +486,7 @@ static void network_prefetch_next(const struct network *n, const struct packet *
         uint32_t next = rail_first_link(n, l->rail) + topo_next_link(&n->topo, l->end, m->to, m->path);
         network_prefetch_link(n, next);
         for (uint32_t i = 0; i < n->buffers; i += LINE_BYTES / sizeof(sim_time))
-            __builtin_prefetch(&n->soon_at[(size_t)next * n->buffers + i], 1);
+            __builtin_prefetch(&n->free_later_at[(size_t)next * n->buffers + i], 1);
     }
 }
 
@@ -494,14 +495,14 @@ static void network_prefetch_event(void *ctx, const struct event *e, enum event_
 {
     const struct network *n = ctx;
     if (e->kind == EVENT_LINK && how == SOON_NEAR)
-        network_prefetch_link(n, e->what);
+        network_prefetch_link(n, e->index);
     else if (e->kind == EVENT_LINK && how == SOON_NEXT)
-        network_prefetch_buffers(n, e->what);
-    else if (e->kind >= EVENT_OTHER && n->soon)
-        n->soon(n->ctx, e, how);
+        network_prefetch_buffers(n, e->index);
+    else if (e->kind >= EVENT_OTHER && n->prefetch)
+        n->prefetch(n->ctx, e, how);
     if (e->kind != EVENT_PACKET)
         return;
-    const struct packet *p = &n->packets[e->what];
+    const struct packet *p = &n->packets[e->index];
     if (how == SOON_FAR) {
         __builtin_prefetch(p, 1);
     } else if (how == SOON_NEAR) {
@@ -515,30 +516,30 @@ static void network_prefetch_event(void *ctx, const struct event *e, enum event_
 void network_run(struct network *n)
 {
     struct event e;
-    n->events.soon = network_prefetch_event;
+    n->events.prefetch = network_prefetch_event;
     n->events.ctx = n;
     for (; !n->failed && event_pop(&n->events, &e); n->failed |= n->events.failed) {
         n->now = e.at;
         switch (e.kind) {
         case EVENT_PACKET:
-            network_handle_arrival(n, e.what);
+            network_handle_arrival(n, e.index);
             break;
         case EVENT_LINK:
-            if (n->links[e.what].wake_at <= n->now)
-                n->links[e.what].wake_at = NEVER;
-            network_link_update(n, e.what);
+            if (n->links[e.index].wake_at <= n->now)
+                n->links[e.index].wake_at = NEVER;
+            network_link_update(n, e.index);
             break;
         case EVENT_LOCAL:
-            network_finish_message(n, e.what);
+            network_finish_message(n, e.index);
             break;
         case EVENT_DOORBELL:
-            network_message_queue(n, e.what);
+            network_message_queue(n, e.index);
             break;
         case EVENT_RETRY:
-            loss_timeout(n, e.what);
+            loss_timeout(n, e.index);
             break;
         case EVENT_COMBINED:
-            switch_forward_combined(n, e.what);
+            switch_forward_combined(n, e.index);
             break;
         default:
             n->other(n->ctx, &e);

@@ -31,12 +31,13 @@ struct link {
     uint32_t used_by;     /* if this link is a medium: the link that used it last */
     sim_time free_at;     /* if this link is a medium: the time at which it is free */
     sim_time wake_at;     /* time of the event that will update the link; NEVER: none */
-    sim_time soonest;     /* if `soon` is not 0: the earliest time at which a buffer will be free */
+    sim_time soonest; /* if `free_later_count` is not 0: the earliest time at which a buffer will be free */
     uint8_t rail;
     uint8_t free_count; /* buffers at the far end that are free now */
-    uint8_t soon;       /* buffers that will be free: at soonest, and at the times in network.soon_at */
-    /* first entry of this ring in network.soon_at, earliest time first; soonest replaces the first entry */
-    uint8_t soon_first;
+    /* buffers that will be free: at soonest, and at the times in network.free_later_at */
+    uint8_t free_later_count;
+    /* first entry of this ring in network.free_later_at, earliest time first; soonest replaces this entry */
+    uint8_t free_later_first;
     bool yielded; /* this link has let another link of its medium go first */
 } __attribute__((aligned(LINE_BYTES)));
 _Static_assert(sizeof(struct link) == LINE_BYTES, "a link is one cache line");
@@ -95,7 +96,7 @@ struct network {
     uint32_t lanes;         /* 0: messages do not hold lanes (lanes.c) */
     uint32_t *lane_holders; /* message in each lane of each cable */
     struct lane_queue *lane_waiting; /* packets that wait, for each cable */
-    sim_time *soon_at;               /* for each buffer of each link */
+    sim_time *free_later_at;         /* for each buffer of each link */
     uint32_t buffers;                /* buffers of a link */
     uint32_t links_count, bus_first, rails;
     double *rail_scale; /* factor of the link rate: 1 unless network_rail_rate changed it */
@@ -119,7 +120,8 @@ struct network {
     void (*began)(void *ctx, uint32_t message);
     /* called for a multicast packet, or for the end of a barrier */
     void (*delivered)(void *ctx, uint32_t message, uint32_t node);
-    void (*soon)(void *ctx, const struct event *e, enum event_soon how); /* NULL, or as event_queue.soon */
+    void (*prefetch)(void *ctx, const struct event *e,
+                     enum event_soon how); /* NULL, or as event_queue.prefetch */
     /* called for events of the caller's own kinds, EVENT_OTHER and above */
     void (*other)(void *ctx, const struct event *e);
     void *ctx;

@@ -56,14 +56,14 @@ bool network_make(struct network *n, const struct machine *m, uint32_t nodes)
     size_t links = n->links_count + (n->lanes ? n->lanes - 1 : 0) * (size_t)n->bus_first;
     n->links = network_alloc_array(links, sizeof(*n->links));
     n->rates = n->topo.graph ? malloc(n->links_count * sizeof(*n->rates)) : NULL;
-    n->soon_at = malloc(links * n->buffers * sizeof(*n->soon_at));
+    n->free_later_at = malloc(links * n->buffers * sizeof(*n->free_later_at));
     n->rail_scale = calloc(n->rails, sizeof(*n->rail_scale));
     n->scratch = malloc((n->topo.most_copies + 1u) * sizeof(*n->scratch));
     n->gathered = calloc(n->topo.switches, sizeof(*n->gathered));
     n->turn = calloc(nodes, sizeof(*n->turn));
     n->node_first = malloc(queues * sizeof(*n->node_first));
     n->node_last = malloc(queues * sizeof(*n->node_last));
-    if (!n->links || (n->topo.graph && !n->rates) || !n->soon_at || !n->rail_scale || !n->node_first ||
+    if (!n->links || (n->topo.graph && !n->rates) || !n->free_later_at || !n->rail_scale || !n->node_first ||
         !n->node_last || !n->scratch || !n->gathered || !n->turn) {
         network_free(n);
         return false;
@@ -92,7 +92,7 @@ void network_free(struct network *n)
     free(n->links);
     free(n->lane_holders);
     free(n->lane_waiting);
-    free(n->soon_at);
+    free(n->free_later_at);
     free(n->rates);
     free(n->rail_scale);
     free(n->packets);

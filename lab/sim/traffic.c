@@ -401,15 +401,15 @@ static void on_began(void *ctx, uint32_t message)
 static void on_event(void *ctx, const struct event *e)
 {
     struct traffic *t = ctx;
-    struct process *q = &t->processes[e->what];
+    struct process *q = &t->processes[e->index];
     switch (e->kind) {
     case EVENT_PROCESS:
         process_count_message(t, q);
         q->busy = true;
-        process_start_message(t, e->what);
+        process_start_message(t, e->index);
         break;
     case EVENT_NIC:
-        nic_execute_job(t, e->what);
+        nic_execute_job(t, e->index);
         break;
     default:
         t->net.failed = true; /* ends the run */

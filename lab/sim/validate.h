@@ -9,7 +9,7 @@
 
 struct validate_row {
     const char *against; /* "closed form" or "itself" (the simulator on another machine or placement) */
-    const char *what, *unit;
+    const char *quantity, *unit;
     double expected, found;
     double bound; /* limit of the relative error; 0: equal except for the rounding of picoseconds */
 };

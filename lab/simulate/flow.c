@@ -77,7 +77,7 @@ static void flow_print_row(struct json *j, const struct flow_options *o, size_t 
                                      .rules = {.scheme = scheme,
                                                .growth = CREDIT_EXPONENTIAL,
                                                .first = (uint32_t)buffers,
-                                               .most = buffers > 128 ? (uint32_t)buffers : 128,
+                                               .buffers_max = buffers > 128 ? (uint32_t)buffers : 128,
                                                .step = (uint32_t)buffers},
                                      .window = (uint32_t)window,
                                      .windows = (uint32_t)((o->messages + window - 1) / window),

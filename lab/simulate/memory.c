@@ -81,7 +81,7 @@ static struct memory_rules memory_settings(void)
     struct memory_rules r = memory_presets;
     get_library_table()->tunables_load();
     memory_read_setting("IB_BUFFERS", &r.buffers, NULL);
-    memory_read_setting("IB_BUFFERS_MAX", &r.most, NULL);
+    memory_read_setting("IB_BUFFERS_MAX", &r.buffers_max, NULL);
     memory_read_setting("IB_FRAME", NULL, &r.frame);
     memory_read_setting("IB_SHARED_FACTOR", &r.factor, NULL);
     memory_read_setting("IB_SHARED_BASE", &r.base, NULL);

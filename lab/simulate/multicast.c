@@ -34,7 +34,7 @@ struct options {
 /* Both tables as numbers, and the results. */
 struct study {
     struct chart latency, throughput;
-    double most;             /* largest gain of multicast over messages */
+    double max_gain;         /* largest gain of multicast over messages */
     size_t best, best_paper; /* best number of collectors, in our design and in the paper's */
     bool inside;             /* the best number is neither the smallest nor the largest that was simulated */
 };
@@ -189,7 +189,7 @@ static const char *multicast_make_latency_chart(const struct options *o, struct 
         struct multicast_report r = multicast_simulate_broadcasts(o, o->sizes[i], 1, 1);
         if (r.failed || tree == 0)
             return r.failed ? r.failed : "no broadcast by messages";
-        s->most = tree / r.us > s->most ? tree / r.us : s->most;
+        s->max_gain = tree / r.us > s->max_gain ? tree / r.us : s->max_gain;
         c->x[c->points] = (double)o->sizes[i];
         chart_add_value(c, messages, tree);
         chart_add_value(c, multicast, r.us);
@@ -249,7 +249,7 @@ static const char *multicast_make_throughput_chart(const struct options *o, stru
 static void multicast_print_statements(const struct options *o, const struct study *s)
 {
     const double nodes = (double)o->nodes, share = o->machine.ack_ns / o->machine.send_ns;
-    printf("\nMulticast is up to %.2f times as fast as messages", s->most);
+    printf("\nMulticast is up to %.2f times as fast as messages", s->max_gain);
     if (o->nodes == 1024)
         cli_print_page(
             " ([Liu04 7.5.1]: 3.86 times).\n"

@@ -39,7 +39,7 @@ enum {
 };
 
 struct measured_row {
-    char what[64];
+    char name[64];
     int nodes;
     double measured, simulated; /* us */
 };
@@ -151,7 +151,7 @@ static void validate_compare(struct study *s, const struct value *all, enum coll
     if (r.failed)
         return;
     *row = (struct measured_row){.nodes = nodes, .measured = measured, .simulated = r.us};
-    snprintf(row->what, sizeof(row->what), "%.20s of %zu bytes, %.20s", name, bytes, a->name);
+    snprintf(row->name, sizeof(row->name), "%.20s of %zu bytes, %.20s", name, bytes, a->name);
     s->count++;
 }
 
@@ -225,7 +225,7 @@ static void validate_print_text(const struct validate_row *rows, int count, cons
 {
     printf("%-12s %-48s %12s %12s %9s\n", "against", "what", "expected", "found", "error");
     for (int i = 0; i < count; i++)
-        printf("%-12s %-48s %7.5g %-4s %7.5g %-4s %+8.3f %% %s\n", rows[i].against, rows[i].what,
+        printf("%-12s %-48s %7.5g %-4s %7.5g %-4s %+8.3f %% %s\n", rows[i].against, rows[i].quantity,
                rows[i].expected, rows[i].unit, rows[i].found, rows[i].unit,
                100 * validate_relative_error(&rows[i]),
                validate_row_is_within_bound(&rows[i]) ? "" : "TOO FAR");
@@ -240,7 +240,7 @@ static void validate_print_text(const struct validate_row *rows, int count, cons
            s->machine.cores, s->machine.send_ns, s->machine.link_rate, s->machine.turn_ns, "nodes", "what",
            "measured us", "simulated us", "error");
     for (int i = 0; i < s->count; i++)
-        printf("%6d  %-44s %14.2f %14.2f %+8.0f %%\n", s->rows[i].nodes, s->rows[i].what, s->rows[i].measured,
+        printf("%6d  %-44s %14.2f %14.2f %+8.0f %%\n", s->rows[i].nodes, s->rows[i].name, s->rows[i].measured,
                s->rows[i].simulated, 100 * (s->rows[i].simulated / s->rows[i].measured - 1));
     printf("\nHalf of them are within a factor of %.2f.\n", validate_median_factor(s));
 }
@@ -254,7 +254,7 @@ static void validate_write_json(const struct validate_row *rows, int count, cons
     for (int i = 0; i < count; i++) {
         json_object(&j, NULL);
         json_string(&j, "against", rows[i].against);
-        json_string(&j, "what", rows[i].what);
+        json_string(&j, "what", rows[i].quantity);
         json_real(&j, "expected", rows[i].expected);
         json_real(&j, "found", rows[i].found);
         json_real(&j, "error", validate_relative_error(&rows[i]));
@@ -266,7 +266,7 @@ static void validate_write_json(const struct validate_row *rows, int count, cons
     for (int i = 0; i < s->count; i++) {
         json_object(&j, NULL);
         json_int(&j, "nodes", s->rows[i].nodes);
-        json_string(&j, "what", s->rows[i].what);
+        json_string(&j, "what", s->rows[i].name);
         json_real(&j, "measured_us", s->rows[i].measured);
         json_real(&j, "simulated_us", s->rows[i].simulated);
         json_end(&j);

@@ -155,7 +155,7 @@ static void add_members(struct page_wait *w, const struct comm *c)
         add_named_object(w, &(struct net_named){"other members of a communicator", NET_NOBODY, false});
         return;
     }
-    const uint64_t what = state->shared ? state->shared->what : 0;
+    const uint64_t what = state->shared ? state->shared->call : 0;
     const int noted = page_comm_get_kind(state->page, state->page->calls);
     const int kind = noted >= 0 ? noted : (int)(what >> 56) - 1;
     const bool known = kind >= 0 && what >> 56 == (uint64_t)kind + 1;
@@ -254,31 +254,31 @@ static void add_stalled_sends(struct page_wait *w, const struct net *net)
 
 void doctor_items(struct proc *p, const struct net_waiter *w, struct page_wait *out)
 {
-    switch (w->what) {
+    switch (w->awaited_kind) {
     case NET_FLAG:
-        add_request(p, out, container_of((const char *)w->of, struct request, complete));
+        add_request(p, out, container_of((const char *)w->awaited, struct request, complete));
         break;
     case NET_ANY_OF:
         out->any = 1;
-        add_request_set(p, out, w->of);
+        add_request_set(p, out, w->awaited);
         break;
     case NET_ALL_OF:
-        add_request_set(p, out, w->of);
+        add_request_set(p, out, w->awaited);
         break;
     case NET_MESSAGE:
-        add_envelope(p, out, add_item(out, PAGE_PROBE), *(const struct envelope *)w->of);
+        add_envelope(p, out, add_item(out, PAGE_PROBE), *(const struct envelope *)w->awaited);
         break;
     case NET_MEMBERS:
-        add_members(out, w->of);
+        add_members(out, w->awaited);
         break;
     case NET_ROOM:
         add_stalled_sends(out, p->net);
         break;
     case NET_PEER:
-        add_waiting_send(out, w->of);
+        add_waiting_send(out, w->awaited);
         break;
     case NET_NAMED:
-        add_named_object(out, w->of);
+        add_named_object(out, w->awaited);
         break;
     case NET_UNRECORDED:
         break;

@@ -235,7 +235,7 @@ static int test_for_complete_request(int count, const MPI_Request requests[])
 static int wait_for_complete_request(int count, const MPI_Request requests[])
 {
     const struct request_set any = {count, requests};
-    struct net_waiter w = {.what = NET_ANY_OF, .of = &any};
+    struct net_waiter w = {.awaited_kind = NET_ANY_OF, .awaited = &any};
     int found;
     while ((found = find_complete(count, requests)) == -1)
         net_wait_step(the_proc->net, &w);

@@ -39,7 +39,7 @@ int impl_Probe(int source, int tag, struct comm *comm, MPI_Status *status)
         return 0;
     }
     struct envelope env = comm_envelope(comm, source, tag);
-    struct net_waiter w = {.what = NET_MESSAGE, .of = &env};
+    struct net_waiter w = {.awaited_kind = NET_MESSAGE, .awaited = &env};
     int rc = 0;
     while (!p2p_iprobe(comm->proc->p2p, env, status) && !(rc = p2p_probe_fault(comm->proc->p2p, env)))
         net_wait_step(comm->proc->net, &w);
@@ -84,7 +84,7 @@ int impl_Mprobe(int source, int tag, struct comm *comm, MPI_Message *message, MP
     if (source == MPI_PROC_NULL)
         return impl_Improbe(source, tag, comm, &flag, message, status);
     struct envelope env = comm_envelope(comm, source, tag);
-    struct net_waiter w = {.what = NET_MESSAGE, .of = &env};
+    struct net_waiter w = {.awaited_kind = NET_MESSAGE, .awaited = &env};
     struct message *m;
     int rc = 0;
     while (!(m = p2p_improbe(comm->proc->p2p, env, status)) && !(rc = p2p_probe_fault(comm->proc->p2p, env)))

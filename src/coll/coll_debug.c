@@ -226,7 +226,7 @@ static int comparison_wait(struct comparison *cmp, const struct comm *c)
 {
     const uint32_t previous = group_job_rank(c->group, (c->rank + c->size - 1) % c->size);
     const struct net_named what = {"record of a collective call of the previous rank", previous, false};
-    struct net_waiter w = {.what = NET_NAMED, .of = &what};
+    struct net_waiter w = {.awaited_kind = NET_NAMED, .awaited = &what};
     while (!cmp->done)
         net_wait_step(c->proc->net, &w);
     net_wait_end(c->proc->net, &w);

@@ -24,10 +24,10 @@ static const struct coll_request *schedule_of_request(const struct request *r)
 static const struct coll_request *find_awaited_schedule(const struct net_waiter *w)
 {
     const struct coll_request *found = NULL;
-    if (w->what == NET_FLAG)
-        return schedule_of_request(container_of((const char *)w->of, struct request, complete));
-    const struct request_set *set = w->of;
-    for (int i = 0; w->what == NET_ALL_OF && i < set->count && !found; i++)
+    if (w->awaited_kind == NET_FLAG)
+        return schedule_of_request(container_of((const char *)w->awaited, struct request, complete));
+    const struct request_set *set = w->awaited;
+    for (int i = 0; w->awaited_kind == NET_ALL_OF && i < set->count && !found; i++)
         found = schedule_of_request(request_from_handle(set->handles[i]));
     return found;
 }

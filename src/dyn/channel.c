@@ -43,7 +43,7 @@ int channel_poll(struct proc *p, struct pollfd *fds, unsigned n, struct net_wait
 int channel_wait(struct proc *p, int fd, short events, uint64_t deadline)
 {
     const struct net_named what = {"other group of processes, at a connection", NET_NOBODY, false};
-    struct net_waiter w = {.what = NET_NAMED, .of = &what};
+    struct net_waiter w = {.awaited_kind = NET_NAMED, .awaited = &what};
     struct pollfd ready = {.fd = fd, .events = events};
     int n;
     while ((n = channel_poll(p, &ready, 1, &w)) <= 0 && clock_ns() <= deadline)

@@ -179,7 +179,7 @@ static void watch_channel(struct creation *c, struct channel *channel)
     struct assembly *round = &c->agree.round;
     struct net *net = channel->proc->net;
     const struct net_named what = {"other group of processes, at a connection", NET_NOBODY, false};
-    struct net_waiter w = {.what = NET_NAMED, .of = &what};
+    struct net_waiter w = {.awaited_kind = NET_NAMED, .awaited = &what};
     const uint32_t other = round->gang.other_leader; /* the completed creation frees its gang */
     bool lost = false;
     net->unrung++; /* the end of a channel rings no doorbell */

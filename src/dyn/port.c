@@ -354,7 +354,7 @@ int port_accept(struct proc *p, const char *name, const struct port_watch *watch
     if (!port)
         return err_set(MPI_ERR_PORT, "the root has not opened the port \"%.60s\" with MPI_Open_port", name);
     const struct net_named what = {"process that connects to a port", NET_NOBODY, false};
-    struct net_waiter w = {.what = NET_NAMED, .of = &what};
+    struct net_waiter w = {.awaited_kind = NET_NAMED, .awaited = &what};
     port->accepting++;
     const int rc = accept_at(p, port, watch, &w, out);
     net_wait_end(p->net, &w);

@@ -199,7 +199,7 @@ int port_connect(struct proc *p, const char *name, unsigned seconds, struct chan
     struct connector c = {0};
     const uint64_t deadline = clock_ns() + seconds * 1000000000ull;
     const struct net_named what = {"process that accepts at a port", NET_NOBODY, false};
-    struct net_waiter w = {.what = NET_NAMED, .of = &what};
+    struct net_waiter w = {.awaited_kind = NET_NAMED, .awaited = &what};
     struct line *proved;
     bool alive, late = false;
     if (!port_name_parse(name, &c.name))

@@ -182,7 +182,7 @@ struct transfer {
     bool small;              /* pieces of memory are copied through `buffer`, not listed */
     bool sieves;             /* holes of the file may be read or rewritten */
     int64_t fence;           /* file offset that no batch crosses */
-    uint64_t most;           /* limit of the bytes of a batch */
+    uint64_t batch_limit;    /* limit of the bytes of a batch */
     int64_t reach;           /* end of the access in the file; 0: not known */
     bool touched;            /* a batch was written through a mapping */
     char *buffer;            /* allocated when first needed */
@@ -266,7 +266,7 @@ struct batch {
 };
 
 /* Collects the next pieces of the file view that lie within `span` bytes. A piece longer than `span` is a
- * batch of its own. No batch crosses t->fence or has more than t->most bytes. */
+ * batch of its own. No batch crosses t->fence or has more than t->batch_limit bytes. */
 static void batch_collect_pieces(struct transfer *t, struct batch *b, uint64_t span)
 {
     int64_t at = 0;
@@ -274,7 +274,8 @@ static void batch_collect_pieces(struct transfer *t, struct batch *b, uint64_t s
     *b = (struct batch){.places = t->places};
     for (;;) {
         struct view_walk before = t->places;
-        n = view_walk_next(&t->places, b->pieces == 0 ? t->most : MIN(span, t->most - b->bytes), &at);
+        n = view_walk_next(&t->places, b->pieces == 0 ? t->batch_limit : MIN(span, t->batch_limit - b->bytes),
+                           &at);
         if (n == 0)
             return;
         if (b->pieces > 0 && (at < b->to || at + (int64_t)n - b->from > (int64_t)span ||
@@ -471,7 +472,7 @@ static int write_batches(struct transfer *t)
     int64_t from;
     int rc = 0;
     if (parallel) {
-        t->most = TURN_BYTES;
+        t->batch_limit = TURN_BYTES;
         if (view_is_sorted(&a->view, a->start, a->length))
             view_file_range(&a->view, a->start, a->length, &from, &t->reach);
     }
@@ -508,7 +509,7 @@ static int transfer_pieces(struct transfer *t)
 
 static int access_move_data(struct access *a)
 {
-    struct transfer t = {.a = a, .most = UINT64_MAX / 4};
+    struct transfer t = {.a = a, .batch_limit = UINT64_MAX / 4};
     char *block;
     view_walk_open(&t.places, &a->view, a->start, a->start + a->length);
     access_memory(a, &t.memory);

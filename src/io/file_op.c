@@ -72,7 +72,7 @@ void io_op_ready(struct io_op *op)
 int io_op_wait_all(struct file *f)
 {
     const struct net_named what = {"operations on a file that is being closed", NET_NOBODY, false};
-    struct net_waiter w = {.what = NET_NAMED, .of = &what};
+    struct net_waiter w = {.awaited_kind = NET_NAMED, .awaited = &what};
     list_foreach(node, &f->ops)
     {
         if (!list_entry(node, struct io_op, link)->base.freed)
@@ -313,7 +313,7 @@ int io_op_run(struct access *a, int rc, MPI_Count *bytes)
     if (rc)
         return rc;
     const struct net_named what = {"data of a file from other ranks", NET_NOBODY, false};
-    struct net_waiter w = {.what = NET_NAMED, .of = &what};
+    struct net_waiter w = {.awaited_kind = NET_NAMED, .awaited = &what};
     while (op->stage != IO_DONE) {
         if (op->linked) {
             op->linked = false;

@@ -46,7 +46,7 @@ enum shlock_result net_lock_wait(struct net *net, struct shlock *l, const char *
 {
     const struct shlock_user user = {.number = net->rank, .is_dead = owner_is_dead, .arg = net};
     struct net_named wait = {.name = name, .is_lock = true};
-    struct net_waiter waiter = {.what = NET_NAMED, .of = &wait};
+    struct net_waiter waiter = {.awaited_kind = NET_NAMED, .awaited = &wait};
     enum shlock_result result;
     counter_add(&waits, 1);
     uint32_t before = UINT32_MAX;
@@ -65,7 +65,7 @@ void net_lock_wait_until_ready(struct net *net, const char *name, uint32_t owner
                                void *arg)
 {
     const struct net_named wait = {.name = name, .rank = owner, .is_lock = true};
-    struct net_waiter waiter = {.what = NET_NAMED, .of = &wait};
+    struct net_waiter waiter = {.awaited_kind = NET_NAMED, .awaited = &wait};
     for (unsigned round = 0; !ready(arg) && !net_lost_is_reported(net, net->world, owner); round++)
         lock_pause(net, &waiter, round);
     net_wait_end(net, &waiter);

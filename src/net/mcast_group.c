@@ -300,7 +300,7 @@ static bool is_fully_acknowledged(const struct net_group *g)
 
 void net_group_close(struct net_group *g)
 {
-    struct net_waiter w = {.what = NET_ROOM};
+    struct net_waiter w = {.awaited_kind = NET_ROOM};
     while (g->cards && !is_fully_acknowledged(g))
         net_wait_step(g->net, &w);
     net_wait_end(g->net, &w);

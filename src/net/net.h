@@ -183,8 +183,8 @@ struct net_waiter {
     bool (*ready)(void *arg);
     void *arg;
     /* For diagnosis (fishplate why): the kind of wait, and its flag, requests, envelope, communicator or peer. */
-    enum net_awaited what;
-    const void *of;
+    enum net_awaited awaited_kind;
+    const void *awaited;
     uint64_t record_id; /* number of the record in the diagnosis page; 0: not recorded yet */
     uint64_t begun;     /* when the clock was first read, in ns */
     uint64_t shown;     /* when the diagnosis page was last updated, in ns */

@@ -76,7 +76,7 @@ void net_wait_update_record(struct net *net, struct net_waiter *w)
 /* True if the record of this wait must be written, or updated because something has arrived since. */
 static bool needs_record_update(const struct net_waiter *w, uint64_t now)
 {
-    if (w->what == NET_UNRECORDED)
+    if (w->awaited_kind == NET_UNRECORDED)
         return false;
     return w->record_id ? w->stirred && now - w->shown >= UPDATE_NS
                         : now - w->begun >= PAGE_PATIENCE_MS * 1000000u;
@@ -139,7 +139,7 @@ static void sleep_on_doorbell(struct net *net, struct net_waiter *w)
             wait_check_program_errors(net, w, now);
         if (likely(net->doctor != NULL)) {
             net_wait_update_idle(net, w, now);
-            if ((w->record_id == 0 || w->stirred) && w->what != NET_UNRECORDED && limit != NET_NAP_NS)
+            if ((w->record_id == 0 || w->stirred) && w->awaited_kind != NET_UNRECORDED && limit != NET_NAP_NS)
                 limit = w->stirred ? UPDATE_NS : PAGE_PATIENCE_MS * 1000000u;
         }
         if (rest != NET_FOREVER && (limit == 0 || rest < limit))
@@ -237,7 +237,8 @@ static inline bool poll_until_flag(struct net *net, const _Atomic int *flag, int
 static __attribute__((noinline)) void wait_longer(struct net *net, const _Atomic int *flag, int burst,
                                                   const struct request_set *all)
 {
-    struct net_waiter w = {.what = all ? NET_ALL_OF : NET_FLAG, .of = all ? (const void *)all : flag};
+    struct net_waiter w = {.awaited_kind = all ? NET_ALL_OF : NET_FLAG,
+                           .awaited = all ? (const void *)all : flag};
     do {
         w.idle += (unsigned)burst;
         net_wait_step(net, &w);

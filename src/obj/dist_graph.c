@@ -240,7 +240,7 @@ static int graph_exchange_ends(struct comm *c, struct ends *declared, struct end
     int tag = create->agree.round.gang.tag - ASSEMBLY_TAG_FIRST + ASSEMBLY_TAG_EDGES;
     if (!local_error)
         local_error = send_declared_ends(c, tag, declared, mine, &sent);
-    struct net_waiter waiter = {.what = NET_FLAG, .of = &create->request.complete};
+    struct net_waiter waiter = {.awaited_kind = NET_FLAG, .awaited = &create->request.complete};
     for (bool started = false;;) {
         int taken = receive_arrived_ends(c, tag, mine);
         if (taken && !local_error)

@@ -267,7 +267,7 @@ int proc_delete_world_attributes(struct proc *p)
 
 void proc_flush_pending_sends(struct proc *p)
 {
-    struct net_waiter w = {.what = NET_ROOM};
+    struct net_waiter w = {.awaited_kind = NET_ROOM};
     while (!list_empty(&p->net->stalled))
         net_wait_step(p->net, &w);
     net_wait_end(p->net, &w);

@@ -59,7 +59,7 @@ int bsend_attach_buffer(struct p2p *p, void *buffer, MPI_Count size, struct bsen
 
 void bsend_flush(struct bsend_pool *pool)
 {
-    struct net_waiter w = {.what = NET_ROOM};
+    struct net_waiter w = {.awaited_kind = NET_ROOM};
     while (!list_empty(&pool->pieces))
         net_wait_step(p2p_get_net(pool->p2p), &w);
     net_wait_end(p2p_get_net(pool->p2p), &w);

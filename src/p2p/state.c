@@ -6,11 +6,11 @@
 _Static_assert(STATES <= 32, "a set of states is a 32-bit word");
 
 static const struct {
-    const char *name, *what;
+    const char *name, *meaning;
     uint32_t next;
 } states[STATES] = {
-#define TO(name)                STATE_BIT(name)
-#define STATE(name, what, next) [STATE_##name] = {#name, what, next},
+#define TO(name)                   STATE_BIT(name)
+#define STATE(name, meaning, next) [STATE_##name] = {#name, meaning, next},
 #include "p2p/state.def"
 #undef STATE
 #undef TO
@@ -23,7 +23,7 @@ const char *state_name(enum p2p_state state)
 
 const char *state_description(enum p2p_state state)
 {
-    return states[state].what;
+    return states[state].meaning;
 }
 
 bool state_may_follow(enum p2p_state from, enum p2p_state to)

@@ -129,7 +129,7 @@ int far_lock_window(struct win_peer *p, int type)
 {
     struct net *net = p->win->proc->net;
     const struct net_named what = {"lock of a window's memory", NET_NOBODY, true};
-    struct net_waiter waiter = {.what = NET_NAMED, .of = &what};
+    struct net_waiter waiter = {.awaited_kind = NET_NAMED, .awaited = &what};
     struct gate_entry entry;
     struct gate_step step;
     int rc = p->far ? MPI_SUCCESS : far_open(p);

@@ -27,7 +27,7 @@ int rma_wait_for(struct rma *r, const struct win *w, const struct win_peer *to, 
                  void *arg, bool unrung, const struct net_named *what)
 {
     struct net *net = r->proc->net;
-    struct net_waiter waiter = {.ready = ready, .arg = arg, .what = NET_NAMED, .of = what};
+    struct net_waiter waiter = {.ready = ready, .arg = arg, .awaited_kind = NET_NAMED, .awaited = what};
     bool hopeless = false;
     net->unrung += unrung;
     while (!ready(arg) && !(hopeless = can_never_complete(r, w, to)))
@@ -66,7 +66,7 @@ static int adapter_try_post(struct peer *peer, const struct adapter_request *r)
 int adapter_post(const struct win_peer *p, const struct adapter_request *r)
 {
     struct net *net = p->win->proc->net;
-    struct net_waiter waiter = {.what = NET_PEER, .of = p->peer};
+    struct net_waiter waiter = {.awaited_kind = NET_PEER, .awaited = p->peer};
     int rc = adapter_try_post(p->peer, r);
     if (likely(rc != ERR_AGAIN))
         return rc;

@@ -273,7 +273,7 @@ static void open_world(uint8_t bits)
     ib.device.last_byte_last = bits & 1;
     ib.device.verbs.create_ah = refuse_create_ah;
     ib.device.verbs.destroy_ah = ignore_destroy_ah;
-    ib.rules = (struct credit_rules){.scheme = (enum credit_scheme)(bits % 3), .first = 4, .most = 16};
+    ib.rules = (struct credit_rules){.scheme = (enum credit_scheme)(bits % 3), .first = 4, .buffers_max = 16};
     ib.ring_slots = SLOTS;
     ib.ring_slot_size = SLOT;
     ib.ring_frame_max = ring_frame_max(SLOT);

@@ -29,7 +29,7 @@ struct block {
 
 static struct {
     struct block *first, *last;
-    uint64_t kept, most, dropped;
+    uint64_t kept, records_max, dropped;
     uint64_t ticks;  /* time-stamp counter at the start of the time line */
     int64_t wall_ns; /* wall-clock time (ns since 1970) at that moment; the hosts' clocks may differ */
     int threads;
@@ -43,18 +43,18 @@ __attribute__((constructor)) static void timeline_begin(void)
     struct timespec now;
     if (!wanted || !*wanted)
         return;
-    line.most = strtoull(wanted, NULL, 10);
+    line.records_max = strtoull(wanted, NULL, 10);
     clock_gettime(CLOCK_REALTIME, &now);
     line.ticks = prof_read_ticks();
     line.wall_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-    prof.timeline = line.most > 0;
+    prof.timeline = line.records_max > 0;
 }
 
 void prof_event(const struct prof_span *span)
 {
     if (thread == 0)
         thread = ++line.threads;
-    if (line.kept == line.most) {
+    if (line.kept == line.records_max) {
         line.dropped++;
         return;
     }

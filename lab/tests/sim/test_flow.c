@@ -14,7 +14,7 @@ static struct flow_report flow_simulate_stream(enum credit_scheme scheme, uint32
                                      .rules = {.scheme = scheme,
                                                .growth = CREDIT_EXPONENTIAL,
                                                .first = buffers,
-                                               .most = 128,
+                                               .buffers_max = 128,
                                                .step = buffers},
                                      .window = window,
                                      .windows = 2000 / window,

@@ -149,8 +149,8 @@ static void on_poisson_arrival(void *ctx, uint32_t message)
 static void on_send_time(void *ctx, const struct event *e)
 {
     (void)ctx;
-    sent_at[e->what] = net.now;
-    network_send(&net, 0, 1, 1000, e->what);
+    sent_at[e->index] = net.now;
+    network_send(&net, 0, 1, 1000, e->index);
 }
 
 /* Messages that arrive at random at one link wait, in the mean, load / (2 (1 - load)) of a message's own

@@ -32,11 +32,11 @@ static void test_event_order(void)
         }
         EXPECT(event_pop(&q, &e));
         left--;
-        EXPECT(e.at > before.at || (e.at == before.at && e.what > before.what) || before.at < 0);
+        EXPECT(e.at > before.at || (e.at == before.at && e.index > before.index) || before.at < 0);
         before = e;
     }
     while (event_pop(&q, &e)) {
-        EXPECT(e.at > before.at || (e.at == before.at && e.what > before.what));
+        EXPECT(e.at > before.at || (e.at == before.at && e.index > before.index));
         before = e;
         left--;
     }
@@ -63,8 +63,8 @@ static void test_order_of_distant_events(void)
         }
         for (uint32_t burst = draw_random(200); burst && taken < put; burst--, taken++) {
             EXPECT(event_pop(&q, &e));
-            EXPECT(e.at == at[e.what]);
-            EXPECT(taken == 0 || e.at > before.at || (e.at == before.at && e.what > before.what));
+            EXPECT(e.at == at[e.index]);
+            EXPECT(taken == 0 || e.at > before.at || (e.at == before.at && e.index > before.index));
             if (before.at > INT64_MAX / 4) { /* restart before the time exceeds its range */
                 while (event_pop(&q, &e))
                     taken++;

@@ -47,7 +47,7 @@ static double switch_run_ns(void)
     network_run(&net);
     EXPECT(!net.failed);
     for (uint32_t i = 0; i < net.links_count; i++)
-        EXPECT_EQ(net.links[i].free_count + net.links[i].soon, net.buffers);
+        EXPECT_EQ(net.links[i].free_count + net.links[i].free_later_count, net.buffers);
     uint32_t free_packets = 0, free_messages = 0, free_copies = 0;
     for (uint32_t p = net.packets_free; p != NONE; p = net.packets[p].next)
         free_packets++;

@@ -12,7 +12,7 @@ static void test_every_check_is_within_bound(void)
     EXPECT(count >= 12);
     for (int i = 0; i < count; i++) {
         if (!validate_row_is_within_bound(&rows[i]))
-            printf("  %s: expected %g, found %g\n", rows[i].what, rows[i].expected, rows[i].found);
+            printf("  %s: expected %g, found %g\n", rows[i].quantity, rows[i].expected, rows[i].found);
         EXPECT(validate_row_is_within_bound(&rows[i]));
     }
 }

@@ -68,7 +68,7 @@ static void test_lop_formula_of_paper(void)
 
 static void test_lop_times(void)
 {
-    const struct model_lop m = {.send = {.a = 1}, .trip = {.l3 = 10}, .most = 1e9};
+    const struct model_lop m = {.send = {.a = 1}, .trip = {.l3 = 10}, .max_in_flight = 1e9};
     const struct coll_algorithm *nway = algorithm_find(COLL_BARRIER, "nway"),
                                 *central = algorithm_find(COLL_BARRIER, "central");
     /* o = 1, L = 10 / 2 - 2 = 3 for every p. */

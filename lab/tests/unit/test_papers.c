@@ -80,7 +80,7 @@ static const struct conditions idle = {.is_timed = true};
 static void test_judge(void)
 {
     struct entry e = {.take = TAKE_TABLE,
-                      .what = "Latency",
+                      .selector = "Latency",
                       .title = "t",
                       .better = BETTER_LOWER,
                       .checks = {{CHECK_GAIN, "ring", "send", 24, 0, 0, 64}},
@@ -124,7 +124,7 @@ static void test_judge(void)
 /* The best column, and a column that stays: both are judged in both directions. */
 static void test_best_and_constant(void)
 {
-    struct entry e = {.take = TAKE_TABLE, .what = "Latency", .title = "t", .better = BETTER_LOWER};
+    struct entry e = {.take = TAKE_TABLE, .selector = "Latency", .title = "t", .better = BETTER_LOWER};
     struct finding f;
     struct table *t = entry_read_table(&e);
     e.checks[0] = (struct check){CHECK_BEST, "ring", 0, 0, 0, 256, 0};
@@ -158,7 +158,7 @@ static void test_best_and_constant(void)
 static void test_never_agrees(void)
 {
     struct entry e = {.take = TAKE_TABLE,
-                      .what = "Latency",
+                      .selector = "Latency",
                       .title = "t",
                       .better = BETTER_LOWER,
                       .checks = {{CHECK_GAIN, "ring", "send", 24, 0, 0, 64}}};
@@ -292,7 +292,7 @@ static void test_all_figures(void)
 
 static void test_rounds(void)
 {
-    struct entry e = {.take = TAKE_TABLE, .what = "Latency", .title = "t"};
+    struct entry e = {.take = TAKE_TABLE, .selector = "Latency", .title = "t"};
     struct table *t = entry_read_table(&e), *more = entry_read_table(&e);
     table_set_number(more, 0, 1, 2);
     table_merge(t, more);
@@ -304,7 +304,7 @@ static void test_rounds(void)
     EXPECT(table_cell(t, 0, 1)->value == 2.5);
     table_free(t);
     table_free(more);
-    e.what = "Nothing";
+    e.selector = "Nothing";
     EXPECT(entry_read_table(&e) == NULL);
 }
 

@@ -373,7 +373,8 @@ static bool waits_without_doorbell(const struct hbarrier_run *r)
 void hbarrier_wait(struct hbarrier_run *r)
 {
     struct net *net = r->w->net;
-    struct net_waiter waiter = {.ready = hbarrier_can_advance, .arg = r, .what = NET_MEMBERS, .of = r->comm};
+    struct net_waiter waiter = {
+        .ready = hbarrier_can_advance, .arg = r, .awaited_kind = NET_MEMBERS, .awaited = r->comm};
     while (!r->over) {
         if (!hbarrier_can_advance(r)) {
             const uint32_t unrung = waits_without_doorbell(r);

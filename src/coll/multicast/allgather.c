@@ -138,7 +138,7 @@ static bool gathering_is_sent(struct gathering *g)
 static void wait_until(struct gathering *g, bool (*ready)(void *), bool (*done)(void *))
 {
     struct net *net = g->comm->proc->net;
-    struct net_waiter w = {.ready = ready, .arg = g, .what = NET_MEMBERS, .of = g->comm};
+    struct net_waiter w = {.ready = ready, .arg = g, .awaited_kind = NET_MEMBERS, .awaited = g->comm};
     while (!done(g))
         net_wait_step(net, &w);
     net_wait_end(net, &w);

@@ -254,7 +254,8 @@ static bool run_blocking(const struct call *call, const struct coll_choice *choi
     *rc = multicast_describe(&r, args, m, call->where.bytes, choice);
     if (*rc)
         return true;
-    struct net_waiter waiter = {.ready = can_advance, .arg = &r, .what = NET_MEMBERS, .of = args->comm};
+    struct net_waiter waiter = {
+        .ready = can_advance, .arg = &r, .awaited_kind = NET_MEMBERS, .awaited = args->comm};
     multicast_begin(&r);
     while (r.stage != STAGE_OVER) {
         net_wait_step(args->comm->proc->net, &waiter);

@@ -19,7 +19,7 @@ struct results {
 static bool same_class(const struct result *r, const struct result_shape *s, enum coll_kind kind, int class)
 {
     return r->kind == kind && r->class == class && r->shape.ranks == s->ranks && r->shape.nodes == s->nodes &&
-           r->shape.most == s->most;
+           r->shape.max_node_ranks == s->max_node_ranks;
 }
 
 static int find_result_index(const struct results *all, const struct result_shape *s, enum coll_kind kind,

@@ -11,7 +11,8 @@ struct proc;
 
 /* Shape of a communicator; communicators of the same shape share results. */
 struct result_shape {
-    int ranks, nodes, most; /* most: ranks of the node with most ranks */
+    int ranks, nodes;
+    int max_node_ranks; /* ranks of the node with the most ranks */
 };
 
 struct result {

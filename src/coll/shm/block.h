@@ -63,8 +63,8 @@ struct shared_flag {
 struct shared_rank {
     struct shared_flag flag[SHARED_DEPTH];
     alignas(CACHE_LINE) _Atomic uint64_t done; /* the last step whose data this rank has read completely */
-    alignas(CACHE_LINE) _Atomic uint64_t what; /* current call; others read it only if marks differ */
-    _Atomic uint64_t before;                   /* the call before `what` */
+    alignas(CACHE_LINE) _Atomic uint64_t call; /* current call; others read it only if marks differ */
+    _Atomic uint64_t previous_call;            /* the call before `call` */
     /* Number and kind of this rank's call: see shared_pack_entry. Written in every call, therefore two
      * cache lines away from the words that other ranks poll: processors prefetch lines in pairs. */
     alignas(2 * CACHE_LINE) _Atomic uint64_t entered;
@@ -72,7 +72,7 @@ struct shared_rank {
      * step for which it accepts help, the call, the address for the data, and in reductions the address of
      * its own contribution. */
     alignas(2 * CACHE_LINE) _Atomic uint64_t accept;
-    _Atomic uint64_t accept_what, accept_at, accept_mine;
+    _Atomic uint64_t accept_call, accept_at, accept_mine;
     /* At the owner: claims on the units of its contribution, number of written units, number of all units. */
     alignas(2 * CACHE_LINE) _Atomic uint64_t claims;
     alignas(2 * CACHE_LINE) _Atomic uint64_t wrote;
@@ -106,15 +106,15 @@ struct shared {
     struct shared_head *head;
     uint64_t offset;
     size_t length;
-    char *big;             /* [rank][big_depth][big_size], NULL until used */
-    uint32_t big_depth;    /* big slots of a rank */
-    uint32_t often;        /* calls that have filled a small slot, up to SHARED_OFTEN */
-    char *scratch;         /* 3 * SHARED_SCRATCH bytes, NULL until used */
-    uint64_t step;         /* the last step that this rank has begun */
-    uint64_t safe;         /* every rank is done with this step and all earlier steps */
-    uint64_t what, before; /* current and previous call, as in struct shared_rank */
-    uint64_t marks;        /* hash marks of `what` and `before`, part of each flag */
-    bool to_root;          /* the first call after the last barrier had a root */
+    char *big;                    /* [rank][big_depth][big_size], NULL until used */
+    uint32_t big_depth;           /* big slots of a rank */
+    uint32_t often;               /* calls that have filled a small slot, up to SHARED_OFTEN */
+    char *scratch;                /* 3 * SHARED_SCRATCH bytes, NULL until used */
+    uint64_t step;                /* the last step that this rank has begun */
+    uint64_t safe;                /* every rank is done with this step and all earlier steps */
+    uint64_t call, previous_call; /* current and previous call, as in struct shared_rank */
+    uint64_t marks;               /* hash marks of `call` and `previous_call`, part of each flag */
+    bool to_root;                 /* the first call after the last barrier had a root */
     struct slot_use flag_use[SHARED_DEPTH];
     /* last uses of this rank's small slots; of its big slots once they are open */
     struct slot_use slot_use[SHARED_DEPTH_BIG];
@@ -185,16 +185,16 @@ static inline void shared_enter_call(struct shared *b, enum coll_kind kind, int 
         shared_open_big(b);
     const uint64_t what =
         (uint64_t)(kind + 1) << 56 | (uint64_t)(root & 0xffff) << 40 | (bytes & ~SHARED_WHAT_KIND);
-    const uint64_t before = b->what;
-    if (likely(before == what && b->before == what))
+    const uint64_t before = b->call;
+    if (likely(before == what && b->previous_call == what))
         return; /* three equal calls in succession: nothing to update */
     if (shared_is_barrier(before) && kind != COLL_BARRIER)
         b->to_root = kind <= COLL_SCATTER || kind == COLL_REDUCE;
-    b->what = what;
-    b->before = before;
+    b->call = what;
+    b->previous_call = before;
     b->marks = shared_hash_mark(what) | shared_hash_mark(before & SHARED_WHAT_KIND) >> 1 << SHARED_MARK_BITS;
-    atomic_store_explicit(&me->before, before, memory_order_relaxed);
-    atomic_store_explicit(&me->what, what, memory_order_relaxed);
+    atomic_store_explicit(&me->previous_call, before, memory_order_relaxed);
+    atomic_store_explicit(&me->call, what, memory_order_relaxed);
 }
 
 /* Opens the shared block in the call with this number; NULL if there is no memory. Collective; called once

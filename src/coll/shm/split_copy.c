@@ -72,7 +72,7 @@ void split_copy_write(struct shared *b, const struct split_copy *h)
     uint64_t wrote = 0;
     struct split_piece c;
     if (b->no_help || !shared_wait_accepted(b, h->reader, h->step) ||
-        atomic_load_explicit(&it->accept_what, memory_order_relaxed) != b->what)
+        atomic_load_explicit(&it->accept_call, memory_order_relaxed) != b->call)
         return;
     while (wrote < FAILED && split_claim_piece(&me->claims, split_back, &c)) {
         b->no_help = piece_copy(b, h, it, c) != 0;
@@ -88,7 +88,7 @@ void split_copy_accept(struct shared *b, uint64_t step, void *to, const void *mi
     struct shared_rank *me = get_shared_rank(b, b->comm->rank);
     atomic_store_explicit(&me->accept_at, (uintptr_t)to, memory_order_relaxed);
     atomic_store_explicit(&me->accept_mine, (uintptr_t)mine, memory_order_relaxed);
-    atomic_store_explicit(&me->accept_what, b->what, memory_order_relaxed);
+    atomic_store_explicit(&me->accept_call, b->call, memory_order_relaxed);
     shared_accept(b, step);
 }
 

@@ -43,7 +43,7 @@ static __attribute__((noinline, cold)) void record_mismatched_rank(struct shared
         return;
     b->mismatched_rank = rank + 1;
     b->mismatch_is_earlier = earlier;
-    b->mismatched_call = atomic_load_explicit(earlier ? &it->before : &it->what, memory_order_relaxed);
+    b->mismatched_call = atomic_load_explicit(earlier ? &it->previous_call : &it->call, memory_order_relaxed);
 }
 
 /* Builds the error for calls that do not match. If each call has one step, the communicator remains
@@ -52,8 +52,9 @@ static __attribute__((noinline, cold)) void record_mismatched_rank(struct shared
 int shared_mismatch(struct shared *b)
 {
     char mine[96], other[96];
-    const uint64_t before = atomic_load_explicit(&b->head->rank[b->comm->rank].before, memory_order_relaxed);
-    flag_describe(b->mismatch_is_earlier ? before : b->what, b->comm->rank, mine, sizeof(mine));
+    const uint64_t before =
+        atomic_load_explicit(&b->head->rank[b->comm->rank].previous_call, memory_order_relaxed);
+    flag_describe(b->mismatch_is_earlier ? before : b->call, b->comm->rank, mine, sizeof(mine));
     flag_describe(b->mismatched_call, b->mismatched_rank - 1, other, sizeof(other));
     /* The error has been returned: mismatch_check_all() must not end the job for it. */
     b->comm->coll->past[FORM_BLOCKING][(b->comm->coll_sequence[FORM_BLOCKING] - 1 - b->mismatch_is_earlier) %
@@ -130,7 +131,7 @@ static bool all_done(void *arg)
 void shared_wait_until(struct shared *b, bool (*ready)(void *), void *w)
 {
     struct net *net = b->comm->proc->net;
-    struct net_waiter waiter = {.ready = ready, .arg = w, .what = NET_MEMBERS, .of = b->comm};
+    struct net_waiter waiter = {.ready = ready, .arg = w, .awaited_kind = NET_MEMBERS, .awaited = b->comm};
     for (int spins = net->oversubscribed ? 1 : SPINS;; spins = MIN(spins, SPINS_LATER)) {
         for (int i = spins; i > 0; i--) {
             if (ready(w)) {
@@ -252,7 +253,7 @@ static inline void prefetch_next_flag(const struct shared *b, uint64_t step)
 /* Predicts that the next call is a barrier: the current and the previous call are barriers. */
 static inline bool is_barrier_repeated(const struct shared *b)
 {
-    return b->what == b->before && shared_is_barrier(b->what);
+    return b->call == b->previous_call && shared_is_barrier(b->call);
 }
 
 /* Orders this rank's post before its poll. With three or more ranks, at least one of the last two must see
@@ -273,7 +274,7 @@ static inline void order_post_and_poll(const struct shared *b)
 static inline void yield_after_last_arrival(const struct shared *b)
 {
     struct net *net = b->comm->proc->net;
-    if (net->oversubscribed && b->to_root && shared_is_barrier(b->what) && !is_barrier_repeated(b))
+    if (net->oversubscribed && b->to_root && shared_is_barrier(b->call) && !is_barrier_repeated(b))
         net_yield(net);
 }
 

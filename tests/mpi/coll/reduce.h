@@ -40,7 +40,7 @@ enum { OP_SUM, OP_AFFINE };
 struct reduction_test {
     MPI_Comm comm;
     int rank, size;
-    int what;
+    int operation;
     long n;
     MPI_Datatype type;
     MPI_Op op;
@@ -50,7 +50,7 @@ struct reduction_test {
 /* Computes the reduction of element i over ranks first .. last - 1. */
 static void reduce_serially(const struct reduction_test *r, int first, int last, long i, void *out)
 {
-    if (r->what == OP_SUM) {
+    if (r->operation == OP_SUM) {
         double v = 0;
         for (int k = first; k < last; k++)
             v += k * 3 + (double)i + 1;
@@ -65,7 +65,7 @@ static void reduce_serially(const struct reduction_test *r, int first, int last,
 
 static int element_is_equal(const struct reduction_test *r, const void *a, const void *b)
 {
-    if (r->what == OP_SUM)
+    if (r->operation == OP_SUM)
         return memcmp(a, b, sizeof(double)) == 0;
     const struct affine *x = a, *y = b;
     return x->a == y->a && x->b == y->b;
@@ -89,7 +89,7 @@ static void expect_reduced(const struct reduction_test *r, const char *what, con
             if (mpitest_failures++ < 20)
                 fprintf(stderr,
                         "rank %d of %d: %s of %ld elements, operator %d: wrong result in element %ld\n",
-                        r->rank, r->size, what, r->n, r->what, i);
+                        r->rank, r->size, what, r->n, r->operation, i);
             return;
         }
     }
@@ -170,7 +170,7 @@ static void test_all_reductions(MPI_Comm comm, long n)
     MPI_Type_free(&pair);
     MPI_Op_create(affine_apply, 0, &compose);
     for (int what = OP_SUM; what <= OP_AFFINE; what++) {
-        struct reduction_test r = {.comm = comm, .what = what, .n = n};
+        struct reduction_test r = {.comm = comm, .operation = what, .n = n};
         r.type = what == OP_SUM ? MPI_DOUBLE : affine;
         r.op = what == OP_SUM ? MPI_SUM : compose;
         r.bytes = what == OP_SUM ? sizeof(double) : sizeof(struct affine);

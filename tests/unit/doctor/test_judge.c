@@ -54,10 +54,10 @@ static bool has_single_warning(const char *host, const char *words)
     findings_judge(&survey, &f);
     for (int i = 0; i < f.n; i++) {
         warnings += f.v[i].severity == CHECK_WARNING;
-        fits |= strcmp(f.v[i].host, host) == 0 && strstr(f.v[i].what, words) && f.v[i].todo[0];
+        fits |= strcmp(f.v[i].host, host) == 0 && strstr(f.v[i].problem, words) && f.v[i].todo[0];
     }
     for (int i = 0; i < f.n && !(fits && warnings == 1); i++)
-        printf("%s: %s\n", f.v[i].host, f.v[i].what);
+        printf("%s: %s\n", f.v[i].host, f.v[i].problem);
     free(f.v);
     return fits && warnings == 1;
 }
@@ -118,7 +118,7 @@ int main(void)
     make_healthy_hosts();
     hosts[1].clock = -3;
     findings_judge(&survey, &none);
-    EXPECT(none.n == 1 && strstr(none.v[0].what, "3.0 seconds behind"));
+    EXPECT(none.n == 1 && strstr(none.v[0].problem, "3.0 seconds behind"));
     free(none.v);
     return test_result();
 }

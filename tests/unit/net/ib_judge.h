@@ -224,7 +224,7 @@ static inline void check_no_resources_left(void)
         for (uint32_t a = 0; a < ib->nadapters; a++) {
             small += ib->shared[a][0].posted;
             large += ib->shared[a][1].posted;
-            cq = 2 * 64 + ib->shared[a][0].most + ib->shared[a][1].most;
+            cq = 2 * 64 + ib->shared[a][0].capacity + ib->shared[a][1].capacity;
             EXPECT_EQ(ib->adapters[a].under_way, 0);
             EXPECT_EQ(ib->adapters[a].cq_used, cq);
         }

@@ -262,12 +262,13 @@ static inline void world_open_transport(struct world_process *p)
     ib->lanes = s->lanes;
     ib->receive = s->xrc ? IB_RECEIVE_XRC : s->lanes > 1 ? IB_RECEIVE_SHARED : IB_RECEIVE_PEER;
     ib->inline_max = FABRIC_INLINE;
-    ib->rules = (struct credit_rules){.scheme = s->scheme,
-                                      .growth = CREDIT_LINEAR,
-                                      .first = s->buffers,
-                                      .most = s->scheme == CREDIT_DYNAMIC ? 4 * s->buffers : s->buffers,
-                                      .step = 1,
-                                      .calm_after = 3};
+    ib->rules =
+        (struct credit_rules){.scheme = s->scheme,
+                              .growth = CREDIT_LINEAR,
+                              .first = s->buffers,
+                              .buffers_max = s->scheme == CREDIT_DYNAMIC ? 4 * s->buffers : s->buffers,
+                              .step = 1,
+                              .calm_after = 3};
     ib->ring_slots = 4;
     ib->ring_slot_size = 512;
     ib->ring_frame_max = ring_frame_max(ib->ring_slot_size);

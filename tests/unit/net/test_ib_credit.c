@@ -9,7 +9,7 @@
 #include "test.h"
 
 static const struct credit_rules static_rules = {
-    .scheme = CREDIT_STATIC, .first = 4, .most = 4, .tell_at = 0};
+    .scheme = CREDIT_STATIC, .first = 4, .buffers_max = 4, .tell_at = 0};
 
 static void test_static_refuses_without_credits(void)
 {
@@ -83,7 +83,7 @@ static void test_credit_message_is_due(void)
 
 static void test_hw_never_refuses(void)
 {
-    struct credit_rules rules = {.scheme = CREDIT_HW, .first = 2, .most = 8, .step = 2, .tell_at = 1};
+    struct credit_rules rules = {.scheme = CREDIT_HW, .first = 2, .buffers_max = 8, .step = 2, .tell_at = 1};
     struct credit c;
     bool waited = true;
     credit_start(&c, &rules, 2);
@@ -101,7 +101,7 @@ static void test_hw_never_refuses(void)
 static void expect_growth(enum credit_growth growth, const uint32_t *posted, size_t n)
 {
     struct credit_rules rules = {
-        .scheme = CREDIT_DYNAMIC, .growth = growth, .first = 2, .most = 15, .step = 4, .tell_at = 0};
+        .scheme = CREDIT_DYNAMIC, .growth = growth, .first = 2, .buffers_max = 15, .step = 4, .tell_at = 0};
     struct credit c;
     credit_start(&c, &rules, 2);
     EXPECT_EQ(credit_frame_consumed(&c, false), 1);
@@ -130,7 +130,7 @@ static void test_dynamic_grows_by_doubling(void)
 static void test_due_threshold_follows_buffers(void)
 {
     struct credit_rules rules = {
-        .scheme = CREDIT_DYNAMIC, .first = 2, .most = 9, .step = 7, .tell_at = 0, .calm_after = 1};
+        .scheme = CREDIT_DYNAMIC, .first = 2, .buffers_max = 9, .step = 7, .tell_at = 0, .calm_after = 1};
     struct credit c;
     credit_start(&c, &rules, 2);
     EXPECT_EQ(c.due_at, 2);
@@ -145,7 +145,7 @@ static void test_due_threshold_follows_buffers(void)
 static void test_dynamic_shrinks_to_first(void)
 {
     struct credit_rules rules = {
-        .scheme = CREDIT_DYNAMIC, .first = 2, .most = 5, .step = 3, .tell_at = 0, .calm_after = 10};
+        .scheme = CREDIT_DYNAMIC, .first = 2, .buffers_max = 5, .step = 3, .tell_at = 0, .calm_after = 10};
     struct credit c;
     credit_start(&c, &rules, 2);
     EXPECT_EQ(credit_frame_consumed(&c, true), 4);
@@ -288,7 +288,7 @@ static int add_successors(struct explore *e, const struct pair_state *now, int m
         uint32_t post = credit_frame_consumed(&s, waited);
         const struct credit_rules *r = &the_rules[me];
         EXPECT_EQ((int)s.posted - (int)c.posted, (int)post - 1);
-        EXPECT(s.posted <= c.posted || (waited && r->scheme == CREDIT_DYNAMIC && s.posted <= r->most));
+        EXPECT(s.posted <= c.posted || (waited && r->scheme == CREDIT_DYNAMIC && s.posted <= r->buffers_max));
         EXPECT(s.posted >= r->first);
         pack_credit(&next.side[me], &s);
         explore_add(e, &next, me ? "b consumes a frame" : "a consumes a frame");
@@ -353,7 +353,7 @@ static void explore_with_buffers(const struct credit_rules *rules, uint32_t firs
         printf(
             "failed with %u and %u buffers, limit %u, credit message due at %u, up to %u credits in a frame, "
             "calm after %u frames:\n",
-            first_a, first_b, rules->most, rules->tell_at, limit, rules->calm_after);
+            first_a, first_b, rules->buffers_max, rules->tell_at, limit, rules->calm_after);
         explore_print_trail(&e, e.current);
     }
     states_seen += e.count;
@@ -387,7 +387,7 @@ static void test_all_interleavings_static(void)
 
 static void test_all_interleavings_dynamic(void)
 {
-    struct credit_rules rules = {.scheme = CREDIT_DYNAMIC, .most = 4, .step = 1, .tell_at = 0};
+    struct credit_rules rules = {.scheme = CREDIT_DYNAMIC, .buffers_max = 4, .step = 1, .tell_at = 0};
     for (rules.growth = CREDIT_LINEAR; rules.growth <= CREDIT_EXPONENTIAL; rules.growth++)
         for (rules.calm_after = 0; rules.calm_after <= 2; rules.calm_after++)
             explore_all_buffer_counts(&rules);

@@ -54,7 +54,7 @@ enum severity { CHECK_NOTE, CHECK_WARNING };
 struct finding {
     enum severity severity;
     char host[64]; /* "": the finding concerns all hosts */
-    char what[320], todo[320];
+    char problem[320], todo[320];
 };
 
 struct findings {

@@ -35,7 +35,7 @@ static void findings_add(struct findings *f, enum severity severity, const char 
     snprintf(it->host, sizeof(it->host), "%s", host);
     snprintf(it->todo, sizeof(it->todo), "%s", todo);
     va_start(args, what);
-    vsnprintf(it->what, sizeof(it->what), what, args);
+    vsnprintf(it->problem, sizeof(it->problem), what, args);
     va_end(args);
 }
 

@@ -84,7 +84,7 @@ static void check_print_medians(FILE *out, const struct survey *s)
 
 static bool findings_are_equal(const struct finding *a, const struct finding *b)
 {
-    return a->severity == b->severity && strcmp(a->what, b->what) == 0 && strcmp(a->todo, b->todo) == 0;
+    return a->severity == b->severity && strcmp(a->problem, b->problem) == 0 && strcmp(a->todo, b->todo) == 0;
 }
 
 /* Prints a finding once for all hosts that share it. */
@@ -101,7 +101,7 @@ static void check_print_finding(FILE *out, const struct findings *f, int first)
             fprintf(out, "%s%s", hosts > 1 ? ", " : "", f->v[i].host);
     if (hosts > NAMES_MAX)
         fprintf(out, " and %d more hosts", hosts - NAMES_MAX);
-    fprintf(out, "%s%s.\n    %s\n", it->host[0] ? ": " : "", it->what, it->todo);
+    fprintf(out, "%s%s.\n    %s\n", it->host[0] ? ": " : "", it->problem, it->todo);
 }
 
 void check_print_figures(FILE *out, const struct survey *s)
@@ -196,7 +196,7 @@ void check_print_json(FILE *out, const struct survey *s, const struct findings *
     json_array(&j, "findings");
     for (int i = 0; i < f->n; i++) {
         json_record(&j, NULL, "severity=%s host=%s what=%s todo=%s",
-                    f->v[i].severity == CHECK_WARNING ? "warning" : "note", f->v[i].host, f->v[i].what,
+                    f->v[i].severity == CHECK_WARNING ? "warning" : "note", f->v[i].host, f->v[i].problem,
                     f->v[i].todo);
     }
     json_end(&j);

@@ -32,7 +32,7 @@ uint32_t credit_adapt(struct credit *c, bool waited)
 {
     const struct credit_rules *r = c->rules;
     if (waited) {
-        uint32_t room = r->most > c->posted ? r->most - c->posted : 0;
+        uint32_t room = r->buffers_max > c->posted ? r->buffers_max - c->posted : 0;
         uint32_t more = MIN(r->growth == CREDIT_LINEAR ? r->step : c->posted, room);
         c->calm = 0;
         c->owed += 1 + more;

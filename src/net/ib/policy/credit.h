@@ -30,11 +30,11 @@ enum credit_growth { CREDIT_LINEAR, CREDIT_EXPONENTIAL };
 struct credit_rules {
     enum credit_scheme scheme;
     enum credit_growth growth;
-    uint32_t first;      /* buffers posted for a peer when the connection opens, at least 1 */
-    uint32_t most;       /* largest number of buffers for a peer (dynamic) */
-    uint32_t step;       /* linear growth: buffers added at a time */
-    uint32_t tell_at;    /* owed credits at which a message is due; 0: half of the posted buffers */
-    uint32_t calm_after; /* dynamic: frames without a wait until a buffer is released; 0: never */
+    uint32_t first;       /* buffers posted for a peer when the connection opens, at least 1 */
+    uint32_t buffers_max; /* largest number of buffers for a peer (dynamic) */
+    uint32_t step;        /* linear growth: buffers added at a time */
+    uint32_t tell_at;     /* owed credits at which a message is due; 0: half of the posted buffers */
+    uint32_t calm_after;  /* dynamic: frames without a wait until a buffer is released; 0: never */
 };
 
 struct credit {

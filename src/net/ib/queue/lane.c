@@ -107,7 +107,7 @@ static int index_add(struct ib *ib, struct ib_lane *lane)
 
 static uint32_t receive_depth(const struct ib_lane *lane)
 {
-    return lane->shared || lane->bare ? 0 : posted_connection_buffers(lane->endpoint->ib->rules.most);
+    return lane->shared || lane->bare ? 0 : posted_connection_buffers(lane->endpoint->ib->rules.buffers_max);
 }
 
 static struct ibv_qp *create_qp(struct ib_lane *lane)

@@ -161,7 +161,7 @@ struct ib_shared {
     uint32_t adapter;
     uint32_t target; /* buffers to post: log2(n) * k + b */
     uint32_t posted;
-    uint32_t most; /* capacity of the queue */
+    uint32_t capacity; /* capacity of the queue */
     struct list buffers;
     _Atomic int low; /* the limit event has arrived */
 };

@@ -61,7 +61,7 @@ void ib_shared_refill(struct ib_shared *s)
 
 void ib_shared_grow(struct ib_shared *s, uint32_t n)
 {
-    s->target = MIN(s->target + n, s->most);
+    s->target = MIN(s->target + n, s->capacity);
 }
 
 void ib_shared_refill_low(struct ib_shared *s)
@@ -78,19 +78,19 @@ static int shared_create(struct ib *ib, struct ib_adapter *a, struct ib_shared *
     s->ib = ib;
     s->adapter = a->index;
     s->pool = pool;
-    s->most = (uint32_t)MIN((int64_t)a->device->attr.max_srq_wr, (int64_t)16 * first);
-    s->target = MIN(first, s->most);
+    s->capacity = (uint32_t)MIN((int64_t)a->device->attr.max_srq_wr, (int64_t)16 * first);
+    s->target = MIN(first, s->capacity);
     list_init(&s->buffers);
-    struct ibv_srq_init_attr init = {.srq_context = s, .attr = {.max_wr = s->most, .max_sge = 1}};
-    s->srq =
-        ib->xrc ? ib_xrc_create_srq(ib, a, s, s->most) : ib->device.verbs.create_srq(a->device->pd, &init);
+    struct ibv_srq_init_attr init = {.srq_context = s, .attr = {.max_wr = s->capacity, .max_sge = 1}};
+    s->srq = ib->xrc ? ib_xrc_create_srq(ib, a, s, s->capacity)
+                     : ib->device.verbs.create_srq(a->device->pd, &init);
     if (!s->srq)
         return err_set(
             MPI_ERR_OTHER,
             "%s: cannot create a shared receive queue of %u entries (%s); FISHPLATE_IB_RECEIVE=peer does "
             "not need one",
-            a->device->name, s->most, err_reason(errno));
-    a->cq_used += (int)s->most;
+            a->device->name, s->capacity, err_reason(errno));
+    a->cq_used += (int)s->capacity;
     shared_fill(s);
     shared_arm_limit(s);
     return 0;

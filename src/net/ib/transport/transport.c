@@ -90,14 +90,14 @@ static void transport_read_settings(struct ib *ib)
         .scheme = (enum credit_scheme)flow.value,
         .growth = (enum credit_growth)growth.value,
         .first = (uint32_t)buffers.value,
-        .most =
+        .buffers_max =
             (uint32_t)(flow.value == CREDIT_DYNAMIC ? MAX(buffers.value, buffers_max.value) : buffers.value),
         .step = (uint32_t)buffers.value,
         .tell_at = (uint32_t)credit_message.value,
         .calm_after = 1024};
     uint32_t most_receives = (uint32_t)MAX(ib->device.attr.max_qp_wr, 32) - 16;
-    ib->rules.most = MIN(ib->rules.most, most_receives);
-    ib->rules.first = MIN(ib->rules.first, ib->rules.most);
+    ib->rules.buffers_max = MIN(ib->rules.buffers_max, most_receives);
+    ib->rules.first = MIN(ib->rules.first, ib->rules.buffers_max);
     uint32_t slots = 2;
     while (2 * slots <= (uint32_t)ring_slots.value)
         slots *= 2;
