@@ -1,6 +1,6 @@
 # The softib tool and its preload.
 # SPDX-License-Identifier: Apache-2.0
-add_executable(softib_tool tool/main.c tool/run.c tool/look.c tool/key.c src/fabric/fabric.c src/fabric/text.c src/fabric/registry.c src/fabric/gid.c
+add_executable(softib_tool tool/main.c tool/run.c tool/look.c tool/key.c src/fabric/fabric.c src/fabric/text.c src/fabric/settings.c src/fabric/registry.c src/fabric/gid.c
                            ${SOFTIB_SHARED_DIR}/base/nearest.c)
 softib_flags(softib_tool)
 set_target_properties(softib_tool PROPERTIES OUTPUT_NAME softib RUNTIME_OUTPUT_DIRECTORY ${SOFTIB_BIN_DIR})

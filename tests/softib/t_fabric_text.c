@@ -201,7 +201,7 @@ int main(void)
     expect_rejected("hcas=99", "expected a number from 1 to 16");
     expect_rejected("ud_loss=2", "expected a probability from 0 to 1");
     expect_rejected("node0: rate=1GBs", "expected a rate such as");
-    expect_rejected("nodes=2 node1: base=x", "expected a port number");
+    expect_rejected("nodes=2 node1: base=x", "expected a number from 1 to 64511");
     expect_rejected("vlan=4095 link=ethernet", "vlan=4095");
     expect_rejected("vlan=3", "link=ethernet");
     expect_rejected("mtu=9000", "mtu=9000");

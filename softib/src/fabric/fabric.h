@@ -16,6 +16,8 @@
 #define FAB_ADDRS      8
 #define FAB_NODE_ADDRS 32
 
+#define ETHERNET_MTU_MAX 9216u
+
 enum fab_wire {
     WIRE_SHM, /* all nodes on this machine */
     WIRE_TCP, /* each node is treated as a machine of its own, also if several are on one machine */
