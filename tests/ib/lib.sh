@@ -8,6 +8,11 @@ export SOFTIB
 . "$TESTS/../launcher/lib.sh"
 has_softib || skip "softib was not built"
 
+# True if all tests run over RoCE: SOFTIB_FABRIC=link=ethernet ctest -L '^ib$'
+has_ethernet_ports() {
+    case ${SOFTIB_FABRIC-} in *link=ethernet*) true ;; *) false ;; esac
+}
+
 # run_job RANKS NODES [NAME=value ...] PROGRAM [ARGUMENTS]: runs the program on virtual nodes with these environment variables. Sets rc;
 # the output is in $T/out and $T/err.
 run_job() {

@@ -20,9 +20,11 @@ expect_counted ib_striped
 run_job 2 2 FISHPLATE_STATS=1 FISHPLATE_LAB=IB_MESSAGES=binding,IB_STRIPE_MIN=32k -hcas 2x1GB/s "$BIN/fishplate" bench --sizes 8k,64k --time 0.01 bw
 expect_rc 0
 [ "$(print_counter ib_frames_spread)" = 0 ] || fail "frames left the rail of the process with FISHPLATE_LAB=IB_MESSAGES=binding"
-run_job 2 2 FISHPLATE_STATS=1 FISHPLATE_IB_PATHS=2 -hcas 1GB/s,lmc=1 "$rails" joined
-expect_rc 0
-expect_counted ib_rail1_bytes
+if ! has_ethernet_ports; then # ports in the Ethernet have no LIDs, and therefore one path
+    run_job 2 2 FISHPLATE_STATS=1 FISHPLATE_IB_PATHS=2 -hcas 1GB/s,lmc=1 "$rails" joined
+    expect_rc 0
+    expect_counted ib_rail1_bytes
+fi
 for way in get put putnr rput; do
     run_job 2 2 FISHPLATE_STATS=1 FISHPLATE_RENDEZVOUS=$way -hcas 2x1GB/s "$rails" joined
     expect_rc 0

@@ -9,7 +9,7 @@
 
 #include "mpitest.h"
 
-enum { LIDS = 4, RANKS = 64, QPS = 12, PACKET = 4096 };
+enum { RANKS = 64, QPS = 12, PACKET = 4096 };
 
 /* Must equal the constants of net/ib/hello.c. */
 #define QKEY  0x11110000u
@@ -21,6 +21,13 @@ static struct ibv_cq *cq;
 static struct ibv_qp *qp;
 static struct ibv_mr *mr;
 static char packet[PACKET];
+static struct ibv_port_attr port;
+
+/* The address of a rank's port: a LID, or a GID in the Ethernet. */
+struct address {
+    uint32_t qpn, lid;
+    union ibv_gid gid;
+};
 
 static void open_device(void)
 {
@@ -31,6 +38,7 @@ static void open_device(void)
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
     ibv_free_device_list(list);
+    EXPECT_EQ(ibv_query_port(context, 1, &port), 0);
     pd = ibv_alloc_pd(context);
     cq = ibv_create_cq(context, 16, NULL, NULL, 0);
     mr = ibv_reg_mr(pd, packet, PACKET, IBV_ACCESS_LOCAL_WRITE);
@@ -75,28 +83,36 @@ static void send_packet(struct ibv_ah *ah, uint32_t qpn, uint32_t length)
 static void send_foreign_datagrams(struct ibv_ah *ah, uint32_t qpn)
 {
     static const uint32_t lengths[] = {1, 40, 136, 137, 176, 1000, PACKET};
+    const uint32_t mtu = 128u << port.active_mtu;
     uint32_t words[] = {MAGIC, 1};
     for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        uint32_t length = lengths[i] < mtu ? lengths[i] : mtu;
         memset(packet, (int)(0x80 + i), PACKET);
-        send_packet(ah, qpn, lengths[i]);
+        send_packet(ah, qpn, length);
         memcpy(packet, words, sizeof(words));
-        send_packet(ah, qpn, lengths[i]);
+        send_packet(ah, qpn, length);
     }
 }
 
 static void send_foreign_to_all_ranks(void)
 {
-    uint32_t last[RANKS];
+    const int is_ethernet = port.link_layer == IBV_LINK_LAYER_ETHERNET, gid_index = is_ethernet ? 3 : 0;
+    struct address own = {.qpn = qp->qp_num, .lid = port.lid}, all[RANKS];
     EXPECT(mpitest_size <= RANKS);
-    MPI_Allgather(&qp->qp_num, 1, MPI_UINT32_T, last, 1, MPI_UINT32_T, MPI_COMM_WORLD);
-    for (uint16_t lid = 1; lid <= LIDS; lid++) {
-        struct ibv_ah_attr route = {.dlid = lid, .port_num = 1};
+    EXPECT_EQ(ibv_query_gid(context, 1, gid_index, &own.gid), 0);
+    MPI_Allgather(&own, sizeof(own), MPI_BYTE, all, sizeof(own), MPI_BYTE, MPI_COMM_WORLD);
+    for (int rank = 0; rank < mpitest_size; rank++) {
+        struct ibv_ah_attr route = {.dlid = (uint16_t)all[rank].lid, .port_num = 1};
+        if (is_ethernet) {
+            route.is_global = 1;
+            route.grh = (struct ibv_global_route){
+                .dgid = all[rank].gid, .sgid_index = (uint8_t)gid_index, .hop_limit = 1};
+        }
         struct ibv_ah *ah = ibv_create_ah(pd, &route);
-        for (int rank = 0; ah && rank < mpitest_size; rank++)
-            for (uint32_t k = 1; k <= QPS; k++)
-                send_foreign_datagrams(ah, last[rank] - k);
-        if (ah)
-            ibv_destroy_ah(ah);
+        EXPECT(ah != NULL);
+        for (uint32_t k = 1; k <= QPS; k++)
+            send_foreign_datagrams(ah, all[rank].qpn - k);
+        EXPECT_EQ(ibv_destroy_ah(ah), 0);
     }
 }
 

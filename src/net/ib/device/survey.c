@@ -113,11 +113,15 @@ static enum net_made port_implementation(const struct verbs *v, const char *devi
 
 static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}; /* an IPv4 address as a GID */
 
-static bool gid_is_v2(const char *device, int port, int index)
+static bool gid_is_v2(const struct verbs *v, struct ibv_context *context, const struct net_port *p, int index)
 {
-    char file[80], type[32];
-    snprintf(file, sizeof(file), "ports/%d/gid_attrs/types/%d", port, index);
-    read_line(device, file, type, sizeof(type));
+    struct ibv_gid_entry entry;
+    if (v->query_gid_ex)
+        return v->query_gid_ex(context, p->port, (uint32_t)index, &entry, 0, sizeof(entry)) == 0 &&
+               entry.gid_type == IBV_GID_TYPE_ROCE_V2;
+    char file[80], type[32]; /* a library older than rdma-core 32 */
+    snprintf(file, sizeof(file), "ports/%d/gid_attrs/types/%d", p->port, index);
+    read_line(p->device, file, type, sizeof(type));
     return strstr(type, "v2") != NULL;
 }
 
@@ -136,7 +140,7 @@ static int choose_gid(const struct verbs *v, struct ibv_context *context, const 
     for (int i = 0; i < entries; i++) {
         if (v->query_gid(context, p->port, i, &g) != 0 || memcmp(&g, &zero, sizeof(g)) == 0)
             continue;
-        int worth = 2 * gid_is_v2(p->device, p->port, i) + (memcmp(g.raw, mapped, sizeof(mapped)) == 0);
+        int worth = 2 * gid_is_v2(v, context, p, i) + (memcmp(g.raw, mapped, sizeof(mapped)) == 0);
         if (worth > best_worth) {
             best = i;
             best_worth = worth;

@@ -49,6 +49,7 @@ int verbs_load(const char *path, struct verbs *out)
     VERBS_FUNCTIONS(VERBS_FIND)
 #undef VERBS_FIND
     *(void **)(void *)&out->query_qp_data_in_order = dlsym(library, "ibv_query_qp_data_in_order");
+    *(void **)(void *)&out->query_gid_ex = dlsym(library, "_ibv_query_gid_ex");
     *(void **)(void *)&out->reg_dmabuf_mr = dlsym(library, "ibv_reg_dmabuf_mr");
     find_all_symbols(library, &out->barrier, barrier_names, COUNT_OF(barrier_names));
     find_all_symbols(library, &out->wires, wires_names, COUNT_OF(wires_names));

@@ -84,6 +84,7 @@ struct verbs {
     /* Newer functions: NULL if the library is older. */
     struct ibv_mr *(*reg_dmabuf_mr)(struct ibv_pd *, uint64_t, size_t, uint64_t, int, int);
     int (*query_qp_data_in_order)(struct ibv_qp *, enum ibv_wr_opcode, uint32_t);
+    int (*query_gid_ex)(struct ibv_context *, uint32_t, uint32_t, struct ibv_gid_entry *, uint32_t, size_t);
 };
 
 /* Loads the library at this path. Returns 0, or MPI_ERR_OTHER with a message. */
