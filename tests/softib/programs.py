@@ -3,8 +3,10 @@
 SPDX-License-Identifier: Apache-2.0
 """
 import os
+import re
 import secrets
 import socket
+import textwrap
 
 from harness import *
 
@@ -160,6 +162,38 @@ def test_rdmacm_utils():
     assert "disconnect" in out, out
     out = run_program(["rping", "-c", "-C", 1, "-a", NODE0, "-p", 9], env=make_env("nodes=2"), status=None)
     assert "RDMA_CM_EVENT_REJECTED, error 8" in out, out
+
+
+def read_workflow():
+    """Returns {name of a step: (its commands, its SOFTIB_FABRIC)} of the example workflow, for the steps after the build."""
+    folder = os.path.dirname(os.path.abspath(__file__))
+    with open(os.path.join(folder, "..", "..", "docs", "examples", "rdma-without-hardware.yml")) as f:
+        _, *steps = f.read().split("      - name: ")
+    found = {}
+    for step in steps:
+        name, rest = step.split("\n", 1)
+        fabric = re.search(r"^ +SOFTIB_FABRIC: (.*)$", rest, re.M)
+        commands = re.search(r"^ +run: (?:\|\n)?(.*)", rest, re.M | re.S)
+        found[name] = textwrap.dedent(commands[1]), fabric[1] if fabric else ""
+    found.pop("Build softib")
+    return found
+
+
+def test_workflow():
+    """The steps of the workflow that docs/softib.md offers to other projects, as GitHub runs them: by bash -e."""
+    require_programs("bash", "ss", "ibv_rc_pingpong", "rping")
+    steps = read_workflow()
+    assert len(steps) == 3, steps
+    for link in ("infiniband", "ethernet"):
+        port = free_port()
+        for name, (commands, fabric) in steps.items():
+            commands = commands.replace("${{ matrix.link }}", link).replace("18515", str(port))
+            commands = commands.replace("ibv_rc_pingpong", f"ibv_rc_pingpong -p {port}")
+            fabric = fabric.replace("${{ matrix.link }}", link) + f" name=workflow-{secrets.token_hex(4)}"
+            with scratch_folder() as d:
+                os.symlink(BUILD, os.path.join(d, "softib"))
+                out = run_program(["bash", "-e", "-c", commands], env=make_env(fabric), cwd=d)
+            assert out, f"the step {name} printed nothing"
 
 
 def test_rsockets():
