@@ -179,10 +179,10 @@ static int address_resolve(struct cm_id *p, const struct sockaddr *src, const st
 {
     struct rdma_addr *route = &p->id.route.addr;
     struct cm_address from = {.any = true};
-    if (src && !address_read(src, &from))
-        return EAFNOSUPPORT;
-    if (!src && p->state == CM_BOUND)
+    if (p->state == CM_BOUND) /* the bound address stays: the kernel ignores `src` too */
         address_read(&route->src_addr, &from);
+    else if (src && !address_read(src, &from))
+        return EAFNOSUPPORT;
     p->has_there = !dst->multicast && address_find_remote(&dst->ip, &p->there);
     if (!dst->multicast && !p->has_there)
         return EHOSTUNREACH;

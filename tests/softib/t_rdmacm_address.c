@@ -39,7 +39,9 @@ static void test_addresses(void)
         EXPECT_ERROR(rdma_listen(two, 1), EADDRINUSE);
     }
     port0.sin_port = htons(7);
-    EXPECT(!rdma_resolve_addr(id, NULL, to_sockaddr(&port0), 1)); /* the source is the bound address */
+    struct sockaddr_in no_port = make_address("198.18.0.1", 0);
+    /* The source is the bound address, whatever rdma_resolve_addr names. */
+    EXPECT(!rdma_resolve_addr(id, to_sockaddr(&no_port), to_sockaddr(&port0), 1));
     EXPECT_AND_ACK(active, ADDR_RESOLVED);
     EXPECT(rdma_get_src_port(id) == other.sin_port);
     destroy_id(id);
