@@ -25,7 +25,7 @@ static const char help[] =
     "  softib key FILE    write a new key for wire=tcp into FILE, mode 0600\n"
     "\n"
     "Examples:\n"
-    "  softib run ibv_rc_pingpong & softib run ibv_rc_pingpong localhost\n"
+    "  softib run ibv_rc_pingpong & sleep 1; softib run ibv_rc_pingpong localhost\n"
     "  softib run mpirun -n 2 --mca btl openib,self \\\n"
     "      --mca btl_openib_allow_ib 1 ./a.out\n"
     "\n"
