@@ -91,4 +91,17 @@ def test_counters():
         member.communicate()
 
 
+def test_sanitizer():
+    """A program with the address sanitizer runs."""
+    require_programs("cc")
+    with scratch_folder() as d:
+        source, program = os.path.join(d, "program.c"), os.path.join(d, "program")
+        with open(source, "w") as f:
+            f.write("#include <stdio.h>\nint main(void) { return puts(\"done\") < 0; }\n")
+        if subprocess.run(["cc", "-fsanitize=address", source, "-o", program], capture_output=True).returncode:
+            raise Skip("the compiler has no address sanitizer")
+        out = run_program([program])
+        assert "done" in out, out
+
+
 run_tests(collect_tests(globals()))
