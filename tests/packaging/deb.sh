@@ -41,7 +41,8 @@ if [ "$(id -u)" = 0 ]; then
     : >"$root/var/lib/dpkg/status"
     : >"$root/var/lib/dpkg/available"
     # dpkg runs the scripts of the package inside the root, which therefore needs a shell and update-alternatives.
-    mkdir -p "$root/usr/bin" "$root/etc/alternatives" "$root/var/lib/dpkg/alternatives" "$root/var/log" "$root/usr/share/man/man1"
+    mkdir -p "$root/usr/bin" "$root/etc/alternatives" "$root/var/lib/dpkg/alternatives" "$root/var/log" "$root/usr/share/man/man1" \
+        "$root/usr/share/bash-completion/completions"
     for directory in bin sbin lib lib64; do
         mkdir -p "$root/usr/$directory"
         [ ! -L /$directory ] || ln -s usr/$directory "$root/$directory"
@@ -70,6 +71,9 @@ if [ "$(id -u)" = 0 ]; then
     expect_line "$alternatives" '^30$'
     expect_line "$alternatives" '^/opt/fishplate/bin/mpicxx$'
     expect_line "$alternatives" '^/opt/fishplate/share/man/man1/mpicc\.1$'
+    alternatives=$root/var/lib/dpkg/alternatives/mpirun
+    expect_line "$alternatives" '^/opt/fishplate/bin/fishplate$'
+    expect_line "$alternatives" '^/usr/share/bash-completion/completions/mpiexec$'
     [ "$(readlink "$root/etc/alternatives/mpirun")" = /opt/fishplate/bin/mpirun ] || fail "mpirun is no alternative"
     dpkg --root="$root" --purge fishplate >"$scratch/log" 2>&1 || {
         cat "$scratch/log"
