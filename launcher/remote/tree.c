@@ -315,8 +315,10 @@ void tree_child_ended(struct tree *t, pid_t pid, int status)
             continue;
         char *how = WIFSIGNALED(status) ? xstrf("was killed by signal %d", WTERMSIG(status))
                                         : xstrf("exited with status %d", WEXITSTATUS(status));
-        char *why = xstrf("its agent could not be started: `%s%s%s` %s", shell_name(&t->spec->shell),
-                          all ? "" : " ", all ? "" : t->spec->names[c->at], how);
+        char *why = xstrf(
+            "its agent could not be started: `%s%s%s` %s%s", shell_name(&t->spec->shell), all ? "" : " ",
+            all ? "" : t->spec->names[c->at], how,
+            all ? "" : "; it must log in without a password, and mpiexec must have the same path there");
         tree_finish_child_hosts(c, FRAME_LOST, why);
         free(how);
         free(why);

@@ -5,11 +5,13 @@
 #include "api/call_error.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "api/enter.h"
 #include "api/init.h"
 #include "base/log.h"
+#include "base/place.h"
 #include "io/file_op.h"
 #include "obj/session.h"
 #include "rma/win.h"
@@ -64,10 +66,14 @@ int api_error_outside_mpi(const char *function)
         /* exit() would run the parent's atexit handlers and flush the parent's buffers. */
         _exit(EXIT_FAILURE);
     }
-    if (api_world_state() == WORLD_DONE)
-        log_error("%s was called after MPI_Finalize", function);
+    char caller[512];
+    place_call_text(NULL, 0, caller, sizeof(caller));
+    if (api_world_state() != WORLD_DONE)
+        log_error("%s was called before MPI_Init.\n    %s failed%s.", function, function, caller);
+    else if (strcmp(function, "MPI_Finalize") == 0)
+        log_error("MPI_Finalize was called a second time.\n    %s failed%s.", function, caller);
     else
-        log_error("%s was called before MPI_Init", function);
+        log_error("%s was called after MPI_Finalize.\n    %s failed%s.", function, function, caller);
     exit(EXIT_FAILURE);
 }
 

@@ -17,6 +17,8 @@ int main(int argc, char **argv)
     if (strcmp(when, "fatal") == 0)
         MPI_Send(&value, -1, MPI_INT, 0, 0, MPI_COMM_SELF);
     MPI_Finalize();
+    if (strcmp(when, "twice") == 0)
+        MPI_Finalize();
     if (strcmp(when, "after") == 0)
         MPI_Comm_size(MPI_COMM_WORLD, &value);
     return 0;

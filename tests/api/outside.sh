@@ -21,6 +21,12 @@ expect_message() {
 expect_message before "MPI_Send was called before MPI_Init"
 expect_message finalize "MPI_Finalize was called before MPI_Init"
 expect_message after "MPI_Comm_size was called after MPI_Finalize"
+expect_message twice "MPI_Finalize was called a second time"
+if command -v addr2line >/dev/null; then
+    for mistake in before finalize after twice; do
+        expect_message $mistake ", called by main at outside.c:"
+    done
+fi
 expect_message fatal "count is -1"
 "$program" well || { echo "the correct program fails"; failed=1; }
 exit $failed

@@ -60,7 +60,7 @@ END
 chmod +x "$T/broken"
 run_mpiexec -fanout 2 -launcher-exec "$T/broken" -hosts $hosts sleep 1000
 expect_rc 1
-expect_err "Host d, with 1 rank, was lost: its agent could not be started: \`$T/broken d\` exited with status 9"
+expect_err "Host d, with 1 rank, was lost: its agent could not be started: \`$T/broken d\` exited with status 9; it must log in without a password, and mpiexec must have the same path there"
 
 # Starts a job whose ranks wait, and reads their process ids.
 mkfifo "$T/up"
