@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/json_read.h"
+#include "lab/json_read.h"
 #include "cli/json.h"
 #include "cli/options.h"
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "cli/json_read.h"
+#include "lab/json_read.h"
 
 enum { VARIANTS_MAX = 16, ROUNDS_MAX = 16, COLUMNS_MAX = 16, CHECKS_MAX = 24, POINTS_MAX = 40 };
 

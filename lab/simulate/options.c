@@ -11,7 +11,7 @@
 #include "api/inside.h"
 #include "coll/select/select.h"
 #include "tools/fishplate/command.h"
-#include "cli/json_read.h"
+#include "lab/json_read.h"
 #include "cli/number.h"
 
 int sim_report_misuse(const char *command, const char *what, const char *about)

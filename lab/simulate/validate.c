@@ -15,7 +15,7 @@
 #include "api/inside.h"
 #include "tools/fishplate/command.h"
 #include "cli/json.h"
-#include "cli/json_read.h"
+#include "lab/json_read.h"
 #include "simulate.h"
 #include "cli/options.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/json.h"
-#include "cli/json_read.h"
+#include "lab/json_read.h"
 #include "test.h"
 
 static char *write_document(int flat, size_t *size)

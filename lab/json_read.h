@@ -1,8 +1,8 @@
 /* json_read.h: parses JSON into a tree of values. Malformed input is rejected as a whole.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_CLI_JSON_READ_H
-#define FP_CLI_JSON_READ_H
+#ifndef FP_LAB_JSON_READ_H
+#define FP_LAB_JSON_READ_H
 
 #include <stdbool.h>
 #include <stddef.h>
