@@ -44,8 +44,4 @@ static inline void api_yield_after_failed_test(struct proc *p)
         sched_yield();
 }
 
-/* Returns the buffer for buffered sends on this communicator: the communicator's, its session's or the
- * process's; NULL if none is attached. */
-struct bsend_pool *bsend_pool_of(struct comm *c);
-
 #endif

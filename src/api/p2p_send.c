@@ -131,7 +131,9 @@ int impl_Irecv(void *buf, MPI_Count count, struct dtype *datatype, int source, i
 
 /* Buffered sends and the buffers of the process, of a communicator and of a session. */
 
-struct bsend_pool *bsend_pool_of(struct comm *c)
+/* Returns the buffer for buffered sends on this communicator: the communicator's, its session's or the
+ * process's; NULL if none is attached. */
+static struct bsend_pool *bsend_pool_of(struct comm *c)
 {
     if (c->bsend)
         return c->bsend;

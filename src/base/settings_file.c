@@ -32,7 +32,9 @@ static char *settings_trim_line(char *text)
     return text;
 }
 
-void settings_parse(char *text, settings_line_fn *handle, void *arg)
+/* Parses the text of a file, which is modified and ends with a null character. A name may begin with
+ * FISHPLATE_. */
+static void settings_parse(char *text, settings_line_fn *handle, void *arg)
 {
     unsigned line = 0;
     for (char *at = text, *next; at; at = next) {

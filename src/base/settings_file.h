@@ -13,10 +13,6 @@
  * then its text. */
 typedef void settings_line_fn(const char *name, const char *value, unsigned line, void *arg);
 
-/* Parses the text of a file, which is modified and ends with a null character. A name may begin with
- * FISHPLATE_. */
-void settings_parse(char *text, settings_line_fn *handle, void *arg);
-
 /* Reads and parses a file. private: a file that another user owns or can write is rejected. Returns 0
  * (also if there is no file) or an errno: EPERM: the file was rejected; EFBIG: it is larger than 64 KiB. */
 int settings_file_read(const char *path, bool private, settings_line_fn *handle, void *arg);

@@ -37,12 +37,12 @@ void recipe_integer(struct dt_recipe *r, int value)
     r->integer[r->integers++] = value;
 }
 
-void recipe_address(struct dt_recipe *r, MPI_Aint value)
+static void recipe_address(struct dt_recipe *r, MPI_Aint value)
 {
     r->address[r->addresses++] = value;
 }
 
-void recipe_large(struct dt_recipe *r, MPI_Count value)
+static void recipe_large(struct dt_recipe *r, MPI_Count value)
 {
     r->large[r->counts++] = value;
 }

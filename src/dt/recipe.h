@@ -24,8 +24,6 @@ struct dt_recipe *recipe_new(int combiner, MPI_Count integers, MPI_Count address
 void recipe_free(struct dt_recipe *r);
 
 void recipe_integer(struct dt_recipe *r, int value);
-void recipe_address(struct dt_recipe *r, MPI_Aint value);
-void recipe_large(struct dt_recipe *r, MPI_Count value);
 void recipe_type(struct dt_recipe *r, struct dtype *t);
 /* Append counts: as integers in the small form, as MPI_Count in the large form. */
 void recipe_number(struct dt_recipe *r, bool wide, MPI_Count value);

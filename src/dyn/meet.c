@@ -38,7 +38,7 @@ int broadcast_bytes(struct comm *comm, int root, void *data, size_t len)
     return coll_run(&a);
 }
 
-int share_error(struct comm *comm, int root, int error)
+static int share_error(struct comm *comm, int root, int error)
 {
     struct verdict v = verdict_from_error(error);
     int rc = broadcast_bytes(comm, root, &v, sizeof(v));

@@ -29,6 +29,5 @@ int meet_join_socket(struct proc *p, int fd, struct comm **out);
 
 /* Broadcast from the root to all ranks of the communicator: `len` bytes, or an error class with its text. */
 int broadcast_bytes(struct comm *comm, int root, void *data, size_t len);
-int share_error(struct comm *comm, int root, int error);
 
 #endif

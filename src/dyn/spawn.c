@@ -34,7 +34,9 @@ static bool read_int(const char **at, int *out)
     return true;
 }
 
-int spawn_parse_soft(const char *text, int most)
+/* Evaluates the info key soft, such as "1,4:10:2,16": the largest listed number that is at most `most`; 0
+ * if there is none; -1 for a malformed list. */
+static int spawn_parse_soft(const char *text, int most)
 {
     int best = 0;
     for (const char *at = text; *at;) {

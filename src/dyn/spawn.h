@@ -26,10 +26,6 @@ int spawn_programs(struct comm *comm, int root, int root_error, const struct spa
 /* Called in MPI_Init: a spawned job connects to its parents. The result is p->parent. */
 int spawn_connect_to_parents(struct proc *p);
 
-/* Evaluates the info key soft, such as "1,4:10:2,16": the largest listed number that is at most `most`; 0
- * if there is none; -1 for a malformed list. */
-int spawn_parse_soft(const char *text, int most);
-
 /* Copies the info object of a program: the keys in its key file replace the key `file`, and `arch` is
  * checked and removed. *out is NULL if `given` is NULL. */
 int spawn_info(const struct info *given, struct info **out);

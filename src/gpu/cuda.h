@@ -44,9 +44,7 @@ bool cuda_find_range(uintptr_t address, struct gpu_range *out);
 /* True if the driver knows the address: device memory, or host memory that it pinned or registered. */
 bool cuda_knows_address(const void *address);
 
-/* Defined in cuda_queue.c; the caller holds cuda.lock. NULL: host memory, or a context that cannot be
- * used. */
-struct cuda_queue *cuda_get_primary_queue(int device);
+/* Defined in cuda_queue.c; the caller holds cuda.lock. */
 struct cuda_queue *cuda_get_copy_queue(const void *to, const void *from);
 /* Any queue: that of a context that was used before, else of the current device or another one that the
  * program uses. */

@@ -66,7 +66,8 @@ static struct cuda_queue *add_queue(cuda_context context, int retained_device)
     return q->context ? q : NULL;
 }
 
-struct cuda_queue *cuda_get_primary_queue(int device)
+/* The caller holds cuda.lock. NULL: host memory, or a context that cannot be used. */
+static struct cuda_queue *cuda_get_primary_queue(int device)
 {
     for (int i = 0; i < cuda.queue_count; i++)
         if (cuda.queues[i].device == device && cuda_queue_check_usable(&cuda.queues[i]))

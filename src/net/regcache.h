@@ -79,10 +79,6 @@ void regcache_sweep(struct regcache *c);
  * in a signal handler: takes no lock and allocates nothing. */
 void regcache_invalidate(struct regcache *c, uintptr_t address, size_t len);
 
-/* Makes every cache inert in a forked child, because the parent owns the registrations: get fails, put and close only
- * free memory. Called by a handler of pthread_atfork; also for children created without it. */
-void regcache_after_fork_child(void);
-
 void regcache_stats(const struct regcache *c, struct regcache_stats *out);
 
 #endif

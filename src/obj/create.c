@@ -74,8 +74,9 @@ int creation_open(struct comm *parent, const char *how, int (*build)(struct crea
     return MPI_SUCCESS;
 }
 
-int creation_open_among(struct proc *p, struct group *members, uint32_t context, int tag, const char *how,
-                        int (*build)(struct creation *), struct creation **out)
+/* Opens a creation among `members`, over a context and tag that only this creation uses. */
+static int creation_open_among(struct proc *p, struct group *members, uint32_t context, int tag,
+                               const char *how, int (*build)(struct creation *), struct creation **out)
 {
     struct creation *c;
     int rc = creation_alloc(p, how, build, &c);

@@ -27,9 +27,6 @@ struct creation {
 /* Opens a creation in which all processes of `parent` take part (both sides of an intercommunicator). */
 int creation_open(struct comm *parent, const char *how, int (*build)(struct creation *c),
                   struct creation **out);
-/* Opens a creation among `members`, over a context and tag that only this creation uses. */
-int creation_open_among(struct proc *p, struct group *members, uint32_t context, int tag, const char *how,
-                        int (*build)(struct creation *c), struct creation **out);
 /* Opens a creation without a parent communicator. Its messages use a tag made from the string. */
 int creation_open_from(struct proc *p, struct group *members, const char *stringtag,
                        struct errhandler *errhandler, int (*build)(struct creation *c),

@@ -51,7 +51,7 @@ static int note_add_run(void *context, struct dtype *basic, MPI_Count count, cha
     return 0;
 }
 
-void note_describe(struct note *out, struct dtype *type, MPI_Count count)
+static void note_describe(struct note *out, struct dtype *type, MPI_Count count)
 {
     out->count = (uint64_t)count;
     out->nruns = out->more = 0;
@@ -67,7 +67,8 @@ static bool is_packed_note(const struct note *n)
     return n->nruns > 0 && strcmp(n->runs[0].name, "MPI_PACKED") == 0;
 }
 
-bool note_matches(const struct note *sent, const struct note *received)
+/* Whether the type signatures of send and receive can match, as far as the notes contain them. */
+static bool note_matches(const struct note *sent, const struct note *received)
 {
     uint32_t r = 0;
     uint64_t room = received->nruns > 0 ? received->runs[0].count : 0;

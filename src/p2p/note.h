@@ -42,9 +42,4 @@ struct p2p_debug {
 /* Starts recording; must be called before the first message. */
 void p2p_set_debug(struct p2p *p, const struct p2p_debug *debug);
 
-void note_describe(struct note *out, struct dtype *type, MPI_Count count);
-
-/* Whether the type signatures of send and receive can match, as far as the notes contain them. */
-bool note_matches(const struct note *sent, const struct note *received);
-
 #endif

@@ -176,8 +176,6 @@ void prof_about_put(FILE *out);
 void prof_about_put_sent(FILE *out);
 void prof_collectives_put(FILE *out);
 
-/* Formats the record as text, and writes it to its file (ship.c). */
-char *prof_format_record(const char *job, size_t *size);
 void prof_ship_gathered(void);
 void prof_ship_own_record(void);
 

@@ -105,7 +105,8 @@ void prof_write_interrupted_record(FILE *out, int signal_number)
         prof.calls[call] = stat;
 }
 
-char *prof_format_record(const char *job, size_t *size)
+/* Formats the record as text. */
+static char *prof_format_record(const char *job, size_t *size)
 {
     char *text = NULL;
     FILE *out = open_memstream(&text, size);

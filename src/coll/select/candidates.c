@@ -62,7 +62,7 @@ static int count_doubling_rounds(int ranks)
     return k;
 }
 
-double tuning_predict(const struct coll_choice *c, int ranks, uint64_t bytes, bool turns)
+static double tuning_predict(const struct coll_choice *c, int ranks, uint64_t bytes, bool turns)
 {
     const double start = turns ? START_TURNS : START, all = ranks - 1, log = count_doubling_rounds(ranks);
     if (strcmp(c->algorithm->name, "chain") == 0)

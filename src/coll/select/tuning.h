@@ -40,7 +40,6 @@ uint64_t tuning_limit(int class);
  * the model does not predict to be much slower, fastest first. turns: ranks share processors. */
 int tuning_candidates(const struct coll_shape *shape, uint64_t bytes, bool turns,
                       const struct coll_choice *rule, int most, struct coll_candidate *out);
-double tuning_predict(const struct coll_choice *choice, int ranks, uint64_t bytes, bool turns);
 void tuning_name(const struct coll_choice *choice, char *out, size_t size);
 
 #endif

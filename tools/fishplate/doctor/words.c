@@ -153,7 +153,8 @@ void words_print_wait(FILE *out, const struct page_wait *wait, int only)
     fprintf(out, ")");
 }
 
-void words_print_rank_activity(FILE *out, const struct wording *t, uint32_t rank, int item)
+/* Prints what a rank does, without the duration: "waits in MPI_Recv(...) at solver.c:210", "is stopped". */
+static void words_print_rank_activity(FILE *out, const struct wording *t, uint32_t rank, int item)
 {
     const struct why_rank *r = &t->why->rank[rank];
     const struct page_wait *wait = why_get_first_wait(r);
@@ -317,8 +318,9 @@ static void finding_print_mismatch(FILE *out, const struct page_item *item, int 
     fprintf(out, "\n");
 }
 
-void words_print_near_misses(FILE *out, const struct wording *t, uint32_t rank, const struct page_item *item,
-                             const char *before)
+/* Prints unexpected messages and pending sends that nearly match the item, each prefixed with `before`. */
+static void words_print_near_misses(FILE *out, const struct wording *t, uint32_t rank,
+                                    const struct page_item *item, const char *before)
 {
     const struct page *page = t->why->rank[rank].page;
     int shown = 0;
@@ -404,7 +406,8 @@ static void title_ranks(FILE *out, const uint32_t *ranks, uint32_t n)
     free(sorted);
 }
 
-void words_print_title(FILE *out, const struct wording *t, const struct why_finding *f)
+/* Prints the title of a finding: "Deadlock of ranks 0-1". */
+static void words_print_title(FILE *out, const struct wording *t, const struct why_finding *f)
 {
     const struct why_meeting *m = f->meeting;
     const char *call = m && m->wait->call[0] ? m->wait->call : "a collective";

@@ -26,17 +26,7 @@ void words_print_bytes(FILE *out, uint64_t bytes);
 /* Prints a wait as "MPI_Recv(from 1, tag 5, MPI_COMM_WORLD)". item: index of the item to print; -1: all. */
 void words_print_wait(FILE *out, const struct page_wait *wait, int item);
 
-/* Prints what a rank does, without the duration: "waits in MPI_Recv(...) at solver.c:210", "is stopped". */
-void words_print_rank_activity(FILE *out, const struct wording *t, uint32_t rank, int item);
-
-/* Prints unexpected messages and pending sends that nearly match the item, each prefixed with `before`. */
-void words_print_near_misses(FILE *out, const struct wording *t, uint32_t rank, const struct page_item *item,
-                             const char *before);
-
 /* Prints a finding in several lines. */
 void words_finding(FILE *out, const struct wording *t, const struct why_finding *f);
-
-/* Prints the title of a finding: "Deadlock of ranks 0-1". */
-void words_print_title(FILE *out, const struct wording *t, const struct why_finding *f);
 
 #endif

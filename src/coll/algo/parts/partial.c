@@ -69,7 +69,9 @@ void fold_generate_reduce(struct sched *s, const struct fold *f, int rank, struc
     partial_merge(s, p, true, 0, count);
 }
 
-void fold_generate_return(struct sched *s, const struct fold *f, int rank, struct loc data, int64_t count)
+/* Last step: an even rank below 2 * rem sends the result at `data` to its right neighbour. */
+static void fold_generate_return(struct sched *s, const struct fold *f, int rank, struct loc data,
+                                 int64_t count)
 {
     if (rank >= 2 * f->rem)
         return;

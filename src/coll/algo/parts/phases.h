@@ -67,8 +67,6 @@ static inline int fold_rank(const struct fold *f, int index)
 /* First step: an even rank below 2 * rem combines its right neighbour's vector with its own. The odd rank
  * is idle until fold_generate_return(). */
 void fold_generate_reduce(struct sched *s, const struct fold *f, int rank, struct partial *p, int64_t count);
-/* Last step: an even rank below 2 * rem sends the result at `data` to its right neighbour. */
-void fold_generate_return(struct sched *s, const struct fold *f, int rank, struct loc data, int64_t count);
 
 /* An allreduce by fold, an exchange among the active ranks, and return to the represented ranks.
  * `exchange` finds its partial result in `p`, and stores the whole result at `out`. */
