@@ -6,10 +6,9 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/tunable.h"
 #include "boot/boot.h"
-#include "gpu/gpu.h"
 #include "impl.h"
-#include "obj/handle.h"
 #include "obj/info.h"
 
 int impl_Get_library_version(char *version, int *resultlen)
@@ -50,9 +49,11 @@ int impl_Pcontrol(int level)
 static size_t alloc_alignment(struct info *info)
 {
     const char *text = info ? info_get(info, "mpi_minimum_memory_alignment") : NULL;
-    unsigned long requested = text ? strtoul(text, NULL, 10) : 0;
-    bool power_of_two = requested && (requested & (requested - 1)) == 0;
-    return power_of_two && requested > CACHE_LINE ? requested : CACHE_LINE;
+    int64_t requested;
+    return text && tunable_parse_number(text, false, &requested) && requested > CACHE_LINE &&
+                   (requested & (requested - 1)) == 0
+               ? (size_t)requested
+               : CACHE_LINE;
 }
 
 int impl_Alloc_mem(MPI_Aint size, struct info *info, void *baseptr)

@@ -123,7 +123,7 @@ static bool parse_bool(const char *text, int64_t *out)
     return false;
 }
 
-static bool parse_number(const char *text, bool units, int64_t *out)
+bool tunable_parse_number(const char *text, bool units, int64_t *out)
 {
     char *end;
     errno = 0;
@@ -223,7 +223,7 @@ int tunable_set(struct tunable *t, const char *text, enum tunable_source source)
         break;
     case TUNABLE_IS_INT:
     case TUNABLE_IS_SIZE:
-        ok = parse_number(text, t->type == TUNABLE_IS_SIZE, &value);
+        ok = tunable_parse_number(text, t->type == TUNABLE_IS_SIZE, &value);
         if (!ok)
             return err_set(MPI_ERR_ARG, PREFIX "%s=%s is not a number%s", t->name, text,
                            t->type == TUNABLE_IS_SIZE ? " (64k, 2m and 1g are understood)" : "");

@@ -16,6 +16,7 @@
 
 #include "base/err.h"
 #include "base/kill_point.h"
+#include "base/tunable.h"
 #include "coll/coll.h"
 #include "dyn/port.h"
 #include "dyn/verdict.h"
@@ -304,11 +305,8 @@ int meet_accept_connection(struct comm *comm, int root, const char *port, struct
 static int connect_root(struct comm *comm, const char *port, const struct info *info, struct channel *channel)
 {
     const char *text = info ? info_get(info, "timeout") : NULL;
-    unsigned long seconds = PORT_CONNECT_SECONDS;
-    char *end = NULL;
-    if (text)
-        seconds = strtoul(text, &end, 10);
-    if (text && (end == text || *end || *text == '-' || seconds > UINT32_MAX))
+    int64_t seconds = PORT_CONNECT_SECONDS;
+    if (text && (!tunable_parse_number(text, false, &seconds) || seconds < 0 || seconds > UINT32_MAX))
         return err_set(MPI_ERR_INFO_VALUE,
                        "the info key timeout is \"%.60s\", which is not a number of seconds", text);
     return port_connect(comm->proc, port, (unsigned)seconds, channel);

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/tunable.h"
+#include "base/util.h"
 #include "obj/hints.h"
 
 /* Default of all buffers: two of them fit in the second-level cache of a processor. */
@@ -97,10 +99,11 @@ static void parse_bool_hint(const struct info *info, const char *key, bool *out)
 static void parse_list_hint(const struct info *info, int64_t *out)
 {
     const char *value = info_get(info, "cb_config_list");
+    int64_t n;
     if (value && strcmp(value, "*:*") == 0)
         *out = INT32_MAX;
-    else if (value && strncmp(value, "*:", 2) == 0 && atoi(value + 2) > 0)
-        *out = atoi(value + 2);
+    else if (value && strncmp(value, "*:", 2) == 0 && tunable_parse_number(value + 2, false, &n) && n > 0)
+        *out = MIN(n, INT32_MAX);
 }
 
 void io_hints_apply(struct io_hints *h, const struct info *info, bool opening)

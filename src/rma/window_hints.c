@@ -1,10 +1,10 @@
 /* window_hints.c: the info keys that windows know (MPI-5.0, 12.2.1 and 12.2.3). Other keys are ignored.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/tunable.h"
 #include "obj/hints.h"
 #include "rma/win.h"
 
@@ -56,8 +56,9 @@ int win_hints_apply(struct win *w, const struct info *info)
     const char *order = w->info ? info_get(w->info, "accumulate_ordering") : NULL;
     w->unordered = order && strcasecmp(order, "none") == 0;
     const char *granularity = w->info ? info_get(w->info, "mpi_accumulate_granularity") : NULL;
-    const long long bytes = granularity ? strtoll(granularity, NULL, 10) : 0;
-    w->locked_bytes = bytes > 0 ? (size_t)bytes : 0;
+    int64_t bytes;
+    const bool valid = granularity && tunable_parse_number(granularity, false, &bytes);
+    w->locked_bytes = valid && bytes > 0 ? (size_t)bytes : 0;
     return rc;
 }
 

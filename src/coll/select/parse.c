@@ -4,13 +4,13 @@
 #include "coll/select/parse.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "base/nearest.h"
+#include "base/tunable.h"
 
 #define BY_NODE "node+" /* prefix of a barrier algorithm that only the leaders of nodes use */
 
@@ -48,28 +48,10 @@ static int unknown_algorithm(enum coll_kind kind, const char *word)
 
 bool coll_parse_size(const char *text, uint64_t *out)
 {
-    char *end;
-    int shift = 0;
-    if (!isdigit((unsigned char)*text))
+    int64_t value;
+    if (!isdigit((unsigned char)*text) || !tunable_parse_number(text, true, &value))
         return false;
-    errno = 0;
-    const uint64_t value = strtoull(text, &end, 10);
-    switch (tolower((unsigned char)*end)) {
-    case 'g':
-        shift = 30;
-        break;
-    case 'm':
-        shift = 20;
-        break;
-    case 'k':
-        shift = 10;
-        break;
-    default:
-        end--; /* no unit */
-    }
-    if (errno || end[1] != '\0' || value > UINT64_MAX >> shift)
-        return false;
-    *out = value << shift;
+    *out = (uint64_t)value;
     return true;
 }
 
