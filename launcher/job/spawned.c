@@ -17,7 +17,6 @@
 
 #include "boot/spawn_command.h"
 #include "boot/launch_env.h"
-#include "local/rankenv.h"
 #include "local/spawn.h"
 #include "job/spawn_request.h"
 

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "core/util.h"
-#include "options/options.h"
 #include "cli/number.h"
 
 #define RANKS_MAX (1 << 20)

@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "core/loop.h"
-#include "boot/launch_env.h"
 #include "remote/connect.h"
 #include "local/guard.h"
 #include "remote/link.h"

@@ -15,7 +15,6 @@
 
 #include "core/address.h"
 #include "remote/agent.h"
-#include "boot/launch_env.h"
 #include "remote/listener.h"
 #include "plan/pack.h"
 

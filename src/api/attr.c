@@ -9,7 +9,6 @@
 
 #include "api/forward.h"
 #include "impl.h"
-#include "obj/handle.h"
 #include "rma/win.h"
 
 int attr_return_value(enum attr_kind kind, struct attr_set *set, int keyval, void *attribute_val, int *flag)

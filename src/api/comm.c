@@ -10,7 +10,6 @@
 #include "obj/create.h"
 #include "obj/errhandler.h"
 #include "obj/handle.h"
-#include "obj/hints.h"
 #include "p2p/bsend.h"
 
 static int check_is_inter(const struct comm *comm)

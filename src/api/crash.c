@@ -33,7 +33,6 @@
 #include "base/signal_context.h"
 #include "base/place.h"
 #include "dt/dtype.h"
-#include "dt/op.h"
 
 /* Writes what is known about a crash. Runs in a copy of the process that crashed. The text about a crash. It
  * runs in a forked copy, so it may use the C library freely: whatever goes wrong here ends the copy alone.

@@ -7,7 +7,6 @@
 #include "api/forward.h"
 #include "dyn/meet.h"
 #include "dyn/names.h"
-#include "dyn/port.h"
 #include "dyn/spawn.h"
 #include "impl.h"
 #include "obj/handle.h"

@@ -12,7 +12,6 @@
 #include "base/place.h"
 #include "base/tunable.h"
 #include "boot/boot.h"
-#include "coll/sched/exec.h"
 
 static TUNABLE_WORDS(
     debug, "DEBUG", "coll|leaks|match|rma",

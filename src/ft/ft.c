@@ -15,7 +15,6 @@
 #include "obj/errhandler.h"
 #include "obj/fault.h"
 #include "obj/handle.h"
-#include "obj/info.h"
 
 static COUNTER(agreed, "ft_agreements",
                "Agreements completed: calls of MPIX_Comm_agree, and one in MPI_Finalize.");

@@ -6,8 +6,6 @@
 
 #include <stdlib.h>
 
-#include "io/same_call.h"
-
 /* Minimum size of a domain in bytes. */
 #define DOMAIN_MIN (256 << 10)
 /* Domains begin at multiples of a page; in a striped file, of a stripe. */

@@ -16,7 +16,6 @@
 #include "io/file.h"
 #include "base/kill_point.h"
 #include "base/objmem.h"
-#include "boot/boot.h"
 #include "io/same_call.h"
 #include "io/aggregators.h"
 #include "io/datarep.h"

@@ -10,7 +10,6 @@
 #include "dt/op.h"
 #include "ft/ft.h"
 #include "obj/error.h"
-#include "obj/fault.h"
 
 #define CODE_RANK_BITS 32
 

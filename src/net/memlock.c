@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/util.h"
 
 /* True in the initial user namespace, for which the kernel checks CAP_IPC_LOCK: root in a container with its
  * own user namespace does not have it. The initial namespace has the identity mapping of user ids. */

@@ -11,7 +11,6 @@
 #include "base/counter.h"
 #include "base/cpu.h"
 #include "base/hash.h"
-#include "base/log.h"
 #include "boot/boot.h"
 #include "net/mcast_group.h"
 #include "net/guest.h"

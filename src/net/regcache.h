@@ -7,8 +7,7 @@
  * shrinking heap), memhook.h notifies the cache, which drops the entries that overlap. The cache does not
  * depend on verbs: the owner passes functions that register and deregister.
  *
- * All calls but regcache_invalidate and regcache_after_fork_child are made by one thread at a time (the big
- * lock).
+ * All calls but regcache_invalidate are made by one thread at a time (the big lock).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_REGCACHE_H

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/err.h"
 #include "p2p/peer_death.h"
 
 /* Retired ids become free again if fewer than FEW_SINGLE ids for one agreement at a time, or fewer than

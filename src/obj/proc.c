@@ -24,7 +24,6 @@
 #include "obj/errhandler.h"
 #include "obj/fault.h"
 #include "obj/group.h"
-#include "obj/handle.h"
 #include "obj/info.h"
 #include "p2p/bsend.h"
 #include "p2p/peer_death.h"

@@ -9,7 +9,6 @@
 #include "p2p/offer.h"
 #include "p2p/partitioned.h"
 #include "p2p/rendezvous.h"
-#include "p2p/protocol.h"
 
 static COUNTER(failed, "p2p_failed_requests",
                "Sends and receives that ended because a process died or a communicator was revoked.");

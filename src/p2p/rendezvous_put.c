@@ -17,7 +17,6 @@
 #include "p2p/offer.h"
 #include "p2p/rendezvous.h"
 #include "p2p/protocol.h"
-#include "p2p/write.h"
 
 enum { LOOK_AUTO, LOOK_ALWAYS, LOOK_NEVER };
 static LABORATORY_CHOICE(

@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "p2p/device_staging.h"
 #include "p2p/rendezvous.h"
-#include "p2p/protocol.h"
 #include "p2p/rendezvous_staged.h"
 
 static COUNTER(pieces, "p2p_rendezvous_r3", "Large messages sent in pieces through frames.");

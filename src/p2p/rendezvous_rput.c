@@ -12,7 +12,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/kill_point.h"
 #include "p2p/rendezvous.h"
-#include "p2p/protocol.h"
 #include "p2p/write.h"
 
 static COUNTER(

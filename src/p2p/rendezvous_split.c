@@ -13,7 +13,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/rendezvous.h"
-#include "p2p/protocol.h"
 #include "p2p/write.h"
 
 static COUNTER(splits, "p2p_rendezvous_split",

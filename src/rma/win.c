@@ -12,8 +12,6 @@
 #include <stdlib.h>
 
 #include "base/counter.h"
-#include "boot/boot.h"
-#include "coll/coll.h"
 #include "obj/context.h"
 #include "obj/create.h"
 #include "rma/rma.h"

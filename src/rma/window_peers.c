@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "rma/rma.h"
-#include "rma/window_memory.h"
 
 static uint32_t table_slot(const struct win *w, int rank)
 {

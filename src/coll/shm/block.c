@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 
-#include "coll/sched/exec.h"
 #include "coll/shm/shared_transfer.h"
 
 #define BIG_ALONE   8192  /* bytes of a big slot: small, so that sender and receiver copy at the same time */

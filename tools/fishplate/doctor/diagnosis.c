@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/util.h"
 #include "why.h"
 
 const char *why_state_word(enum why_state state)

@@ -6,7 +6,6 @@
 
 #include "../web_page.h"
 #include "cli/json.h"
-#include "base/util.h"
 #include "why.h"
 
 static const char page_script[] =

@@ -6,7 +6,6 @@
 
 #include <stdlib.h>
 
-#include "base/util.h"
 #include "meeting.h"
 
 const struct page_wait *page_first_wait(const struct page *page)

@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 
-#include "base/util.h"
 #include "findings.h"
 #include "meeting.h"
 

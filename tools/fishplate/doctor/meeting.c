@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/util.h"
-
 int page_group_member(const struct page_group *g, int rank)
 {
     if (g->nruns > PAGE_RUNS || rank < 0)

@@ -6,7 +6,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "base/util.h"
 #include "sample.h"
 
 enum { WORDS = sizeof(struct page) / 8, RUN_MAX = UINT16_MAX };

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/counter.h"
-#include "base/log.h"
 #include "net/ib/channel/channel.h"
 
 static COUNTER(lane_arrived, "ib_frames_received", "Frames received through the send/receive channel.");

@@ -11,7 +11,6 @@
 
 #include "base/copy.h"
 #include "base/counter.h"
-#include "base/log.h"
 #include "net/ib/channel/channel.h"
 
 static COUNTER(ring_frames, "ib_ring_frames_sent", "Frames written into a peer's ring by RDMA.");

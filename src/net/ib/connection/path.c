@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/ib/channel/channel.h"
 #include "net/ib/connection/connection.h"
 #include "net/guest.h"
 

@@ -9,7 +9,6 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "base/util.h"
 #include "boot/boot.h"
 #include "boot/softib.h"
 

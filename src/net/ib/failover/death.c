@@ -4,7 +4,6 @@
  * runs.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "net/ib/channel/channel.h"
 #include "net/ib/connection/connection.h"
 #include "net/ib/failover/failover.h"
 #include "net/ib/rails/rails.h"
@@ -14,7 +13,6 @@
 #include <stdlib.h>
 
 #include "boot/boot.h"
-#include "net/ib/queue/queue.h"
 #include "net/ib/device/device.h"
 #include "net/ib/device/survey.h"
 

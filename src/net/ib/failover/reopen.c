@@ -13,7 +13,6 @@
 #include "net/ib/connection/connection.h"
 #include "net/ib/failover/failover.h"
 #include "net/ib/rails/rails.h"
-#include "net/ib/rendezvous/transfer.h"
 
 static TUNABLE_INT(
     patience, "IB_RAIL_PATIENCE", 10, 1, 3600,

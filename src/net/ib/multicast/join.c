@@ -19,7 +19,6 @@
 #include "base/util.h"
 #include "net/ib/multicast/ib_multicast.h"
 #include "net/ib/multicast/subnet_join.h"
-#include "net/ib/ib.h"
 
 #define GROUP_LID \
     0xC000u /* LID of groups to which no subnet administrator has assigned one: softib uses only the GID */

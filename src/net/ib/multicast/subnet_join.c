@@ -11,9 +11,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "net/ib/multicast/ib_multicast.h"
 #include "net/ib/multicast/subnet_join.h"
-#include "net/ib/ib.h"
 
 #define PATIENCE       5000 /* ms; time limit for the subnet administrator's answer */
 #define FAMILY_IB      27

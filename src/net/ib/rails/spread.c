@@ -8,7 +8,6 @@
 
 #include "base/counter.h"
 #include "net/ib/channel/channel.h"
-#include "net/ib/connection/connection.h"
 #include "net/ib/rails/rails.h"
 
 static COUNTER(further, "ib_frames_spread",

@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 #include "net/ib/channel/channel.h"
-#include "net/ib/connection/connection.h"
 #include "net/ib/rails/rails.h"
 #include "net/ib/rendezvous/transfer.h"
 

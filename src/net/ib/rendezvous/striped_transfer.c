@@ -8,10 +8,8 @@
 
 #include "base/clock.h"
 #include "base/counter.h"
-#include "base/log.h"
 #include "base/tunable.h"
 #include "net/ib/channel/channel.h"
-#include "net/ib/connection/connection.h"
 #include "net/ib/rails/rails.h"
 #include "net/ib/rendezvous/transfer.h"
 #include "net/rails/filter.h"

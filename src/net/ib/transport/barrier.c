@@ -3,12 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
-#include "net/ib/channel/channel.h"
-#include "net/ib/connection/connection.h"
-#include "net/ib/failover/failover.h"
-#include "net/ib/multicast/ib_multicast.h"
 #include "net/ib/rails/rails.h"
-#include "net/ib/rendezvous/transfer.h"
 #include "net/ib/transport/ib_transport.h"
 
 static const struct ib_barrier *barrier_of(const struct transport_barrier *b)

@@ -4,10 +4,8 @@
 #include "net/ib/channel/channel.h"
 #include "net/ib/connection/connection.h"
 #include "net/ib/failover/failover.h"
-#include "net/ib/multicast/ib_multicast.h"
 #include "net/ib/rails/rails.h"
 #include "net/ib/rendezvous/transfer.h"
-#include "net/ib/transport/ib_transport.h"
 #include "net/ib/events.h"
 
 #include <string.h>

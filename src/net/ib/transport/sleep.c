@@ -21,11 +21,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "net/ib/channel/channel.h"
-#include "net/ib/connection/connection.h"
-#include "net/ib/failover/failover.h"
 #include "net/ib/multicast/ib_multicast.h"
 #include "net/ib/rails/rails.h"
-#include "net/ib/rendezvous/transfer.h"
 #include "net/ib/transport/ib_transport.h"
 
 #define FIRST_LOOK 16  /* ms */

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/counter.h"
 #include "base/kill_point.h"
 #include "base/log.h"
 #include "base/tunable.h"
