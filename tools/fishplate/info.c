@@ -118,7 +118,8 @@ static void print_text(const struct fishplate_inside *in, const struct info_opti
         if (!first)
             printf("\n");
         first = false;
-        sections[i].text(in, o);
+        const bool markdown = o->markdown && sections[i].text == info_tunables_text;
+        (markdown ? info_tunables_markdown : sections[i].text)(in);
     }
 }
 
@@ -129,7 +130,7 @@ static void print_json(const struct fishplate_inside *in, const struct info_opti
     json_string(&j, "version", in->version);
     for (int i = 0; i < NSECTIONS; i++)
         if (o->sections ? o->sections & (1u << i) : sections[i].by_default)
-            sections[i].json(in, o, &j);
+            sections[i].json(in, &j);
     json_end(&j);
 }
 

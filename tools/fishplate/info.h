@@ -21,34 +21,24 @@ struct info_options {
  * started this process. */
 enum info_job { JOB_NO, JOB_YES, JOB_IF_STARTED };
 
+typedef void info_print_text(const struct fishplate_inside *in);
+typedef void info_print_json(const struct fishplate_inside *in, struct json *j);
+
 struct info_section {
     const char *option, *doc;
     bool by_default;
     enum info_job job;
-    void (*text)(const struct fishplate_inside *in, const struct info_options *o);
-    void (*json)(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
+    info_print_text *text;
+    info_print_json *json;
 };
 
-void info_build_text(const struct fishplate_inside *in, const struct info_options *o);
-void info_build_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
-void info_api_text(const struct fishplate_inside *in, const struct info_options *o);
-void info_api_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
-void info_tunables_text(const struct fishplate_inside *in, const struct info_options *o);
-void info_tunables_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
-void info_pvars_text(const struct fishplate_inside *in, const struct info_options *o);
-void info_pvars_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
-void info_transports_text(const struct fishplate_inside *in, const struct info_options *o);
-void info_transports_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
-void info_protocols_text(const struct fishplate_inside *in, const struct info_options *o);
-void info_protocols_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
-void info_changed_text(const struct fishplate_inside *in, const struct info_options *o);
-void info_changed_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
-void info_devices_text(const struct fishplate_inside *in, const struct info_options *o);
-void info_devices_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
-void info_hints_text(const struct fishplate_inside *in, const struct info_options *o);
-void info_hints_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
-void info_coll_text(const struct fishplate_inside *in, const struct info_options *o);
-void info_coll_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
+info_print_text info_build_text, info_api_text, info_tunables_text, info_pvars_text, info_transports_text,
+    info_protocols_text, info_changed_text, info_devices_text, info_hints_text, info_coll_text,
+    info_tuned_text;
+info_print_text info_tunables_markdown; /* docs/tunables.md */
+info_print_json info_build_json, info_api_json, info_tunables_json, info_pvars_json, info_transports_json,
+    info_protocols_json, info_changed_json, info_devices_json, info_hints_json, info_coll_json,
+    info_tuned_json;
 
 /* Prints the MPI functions that each of o->files needs. Returns 1 if the library lacks one of them, 2 if a
  * file could not be read, else 0. */
@@ -64,7 +54,5 @@ void info_tried_gather(void);
 void info_tried_text(void);
 void info_tried_json(struct json *j);
 void info_tuned_gather(void);
-void info_tuned_text(const struct fishplate_inside *in, const struct info_options *o);
-void info_tuned_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
 
 #endif

@@ -21,9 +21,8 @@ static const char *library_path(void)
     return "unknown";
 }
 
-void info_build_text(const struct fishplate_inside *in, const struct info_options *o)
+void info_build_text(const struct fishplate_inside *in)
 {
-    (void)o;
     printf("fishplate %s\n", in->version);
     printf("MPI %d.%d, standard ABI %d.%d; all %zu functions\n", MPI_VERSION, MPI_SUBVERSION, MPI_ABI_VERSION,
            MPI_ABI_SUBVERSION, in->api_count);
@@ -31,27 +30,25 @@ void info_build_text(const struct fishplate_inside *in, const struct info_option
     printf("library %s\n", library_path());
 }
 
-void info_build_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
+void info_build_json(const struct fishplate_inside *in, struct json *j)
 {
     char abi[32], mpi[32];
-    (void)in, (void)o;
+    (void)in;
     snprintf(mpi, sizeof(mpi), "%d.%d", MPI_VERSION, MPI_SUBVERSION);
     snprintf(abi, sizeof(abi), "%d.%d", MPI_ABI_VERSION, MPI_ABI_SUBVERSION);
     json_record(j, "build", "mpi=%s abi=%s compiler=%s library=%s", mpi, abi, FISHPLATE_BUILD,
                 library_path());
 }
 
-void info_transports_text(const struct fishplate_inside *in, const struct info_options *o)
+void info_transports_text(const struct fishplate_inside *in)
 {
-    (void)o;
     printf("Transports (a rank is reached by the first that can)\n");
     for (const struct transport_ops *const *t = in->transports; *t; t++)
         printf("  %-6s %s\n", (*t)->name, (*t)->doc);
 }
 
-void info_transports_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
+void info_transports_json(const struct fishplate_inside *in, struct json *j)
 {
-    (void)o;
     json_array(j, "transports");
     for (const struct transport_ops *const *t = in->transports; *t; t++) {
         json_record(j, NULL, "name=%s doc=%s", (*t)->name, (*t)->doc);
@@ -62,9 +59,8 @@ void info_transports_json(const struct fishplate_inside *in, const struct info_o
 /* `fishplate info --api`: prints the MPI functions of the library, all of MPI 5.0. The generator makes the
  * list and refuses functions without an implementation, so the list is always correct. */
 
-void info_api_text(const struct fishplate_inside *in, const struct info_options *o)
+void info_api_text(const struct fishplate_inside *in)
 {
-    (void)o;
     for (size_t i = 0; i < in->api_count; i++) {
         const struct api_entry *e = &in->api[i];
         printf("%-40s %-14s MPI %s\n", e->name, e->chapter, e->since);
@@ -72,9 +68,8 @@ void info_api_text(const struct fishplate_inside *in, const struct info_options 
     printf("\n%zu functions: all of MPI 5.0.\n", in->api_count);
 }
 
-void info_api_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
+void info_api_json(const struct fishplate_inside *in, struct json *j)
 {
-    (void)o;
     json_object(j, "api");
     json_int(j, "functions", (long long)in->api_count);
     json_array(j, "list");
@@ -88,9 +83,8 @@ void info_api_json(const struct fishplate_inside *in, const struct info_options 
 
 /* Prints the info keys (hints) for files that the library knows. */
 
-void info_hints_text(const struct fishplate_inside *in, const struct info_options *o)
+void info_hints_text(const struct fishplate_inside *in)
 {
-    (void)o;
     printf("Hints of files: keys of the info object that MPI_File_open gets. MPI_File_get_info returns those "
            "in use.\n\n");
     for (size_t i = 0; i < in->hints_count; i++) {
@@ -100,9 +94,8 @@ void info_hints_text(const struct fishplate_inside *in, const struct info_option
     }
 }
 
-void info_hints_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
+void info_hints_json(const struct fishplate_inside *in, struct json *j)
 {
-    (void)o;
     json_array(j, "hints");
     for (size_t i = 0; i < in->hints_count; i++) {
         const struct io_hint_info *h = &in->hints[i];

@@ -4,17 +4,13 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cli/number.h"
 #include "coll/select/select.h"
 #include "info.h"
 
 static const char *size_text(uint64_t bytes, char out[32])
 {
-    if (bytes >= 1 << 20 && bytes % (1 << 20) == 0)
-        snprintf(out, 32, "%" PRIu64 " MiB", bytes >> 20);
-    else if (bytes >= 1 << 10 && bytes % (1 << 10) == 0)
-        snprintf(out, 32, "%" PRIu64 " KiB", bytes >> 10);
-    else
-        snprintf(out, 32, "%" PRIu64 " B", bytes);
+    number_print_size(bytes, out);
     return out;
 }
 
@@ -133,10 +129,9 @@ static void site_text(const struct fishplate_inside *in)
     }
 }
 
-void info_coll_text(const struct fishplate_inside *in, const struct info_options *o)
+void info_coll_text(const struct fishplate_inside *in)
 {
     char when[200] = ", ";
-    (void)o;
     site_text(in);
     printf("Collectives: the first rule that holds, and whose algorithm can do the call, wins\n");
     for (int kind = 0; kind < COLL_KINDS; kind++) {
@@ -219,9 +214,8 @@ static void parameters_json(const struct coll_algorithm *a, struct json *j)
     json_end(j);
 }
 
-void info_coll_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
+void info_coll_json(const struct fishplate_inside *in, struct json *j)
 {
-    (void)o;
     json_object(j, "coll");
     site_json(in, j);
     rules_json(in, j);

@@ -166,9 +166,9 @@ static void print_gpus(const struct node *n)
         printf("  none: %s.\n", n->why_no_gpu);
 }
 
-void info_devices_text(const struct fishplate_inside *in, const struct info_options *o)
+void info_devices_text(const struct fishplate_inside *in)
 {
-    (void)in, (void)o;
+    (void)in;
     for (const struct node *n = nodes; n; n = n->next) {
         printf("%sNetwork adapters of %s (* is used between nodes)\n", n == nodes ? "" : "\n", n->host);
         for (int i = 0; i < n->count; i++)
@@ -218,9 +218,9 @@ static void json_gpus(struct json *j, const struct node *n)
     json_end(j);
 }
 
-void info_devices_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
+void info_devices_json(const struct fishplate_inside *in, struct json *j)
 {
-    (void)in, (void)o;
+    (void)in;
     json_array(j, "devices");
     for (const struct node *n = nodes; n; n = n->next) {
         json_object(j, NULL);

@@ -158,17 +158,15 @@ static const char *protocols_collective_text(const struct fishplate_inside *in)
                  "between nodes, as FISHPLATE_COLL or trials say";
 }
 
-void info_protocols_text(const struct fishplate_inside *in, const struct info_options *o)
+void info_protocols_text(const struct fishplate_inside *in)
 {
-    (void)o;
     printf("Protocols of rank 0\n");
     for_each_protocol_range(in, print_protocol_range, &(struct printer){.in = in});
     printf("  collectives: %s\n", protocols_collective_text(in));
 }
 
-void info_protocols_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
+void info_protocols_json(const struct fishplate_inside *in, struct json *j)
 {
-    (void)o;
     json_array(j, "protocols");
     for_each_protocol_range(in, json_protocol_range, &(struct printer){.in = in, .json = j});
     json_end(j);

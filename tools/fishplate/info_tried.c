@@ -173,9 +173,9 @@ void info_tuned_gather(void)
         protocols = read_text("p2p_choices");
 }
 
-void info_tuned_text(const struct fishplate_inside *in, const struct info_options *o)
+void info_tuned_text(const struct fishplate_inside *in)
 {
-    (void)in, (void)o;
+    (void)in;
     printf("Paths of large messages, the one in use first, and their last measured cost\n");
     if (!protocols || !*protocols)
         printf("  nothing was measured: start two ranks (mpiexec -n 2 fishplate info --tuned), without "
@@ -183,9 +183,9 @@ void info_tuned_text(const struct fishplate_inside *in, const struct info_option
     text_for_each_line(protocols, print_line, NULL);
 }
 
-void info_tuned_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
+void info_tuned_json(const struct fishplate_inside *in, struct json *j)
 {
-    (void)in, (void)o;
+    (void)in;
     json_array(j, "tuned");
     text_for_each_line(protocols, json_line, j);
     json_end(j);

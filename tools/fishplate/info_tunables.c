@@ -10,30 +10,20 @@
 #include "cli/options.h"
 #include "info.h"
 
-/* In which list a setting is shown, when to change it, and which counter shows the need. When a user changes
- * each setting, and which counter shows the need. Each new setting gets a line here;
- * tests/tools/tunables.sh finds settings without a line, and unknown counters. */
+enum advice_group { START, NET, COLL, EXPERT, ADVICE_GROUPS };
 
-enum advice_group { ADVICE_START, ADVICE_NETWORK, ADVICE_COLLECTIVES, ADVICE_EXPERT, ADVICE_GROUPS };
+static const char *const advice_titles[ADVICE_GROUPS] = {"Start here", "Network", "Collectives", "Expert"};
+static const char *const advice_words[ADVICE_GROUPS] = {"start", "network", "collectives",
+                                                        "expert"}; /* in JSON */
 
 struct advice {
-    const char *name; /* without FISHPLATE_ */
-    enum advice_group group;
-    const char *when;    /* when to change it */
-    const char *counter; /* counter (FISHPLATE_STATS=1) that shows the need; NULL: none */
+    const char *name;        /* without FISHPLATE_ */
+    enum advice_group group; /* list in which the setting is shown */
+    const char *when;        /* when a user changes it */
+    const char *counter;     /* counter (FISHPLATE_STATS=1) that shows the need; NULL: none */
 };
 
-extern const char *const advice_titles[ADVICE_GROUPS];
-extern const char *const advice_words[ADVICE_GROUPS]; /* names of the groups in JSON */
-
-const char *const advice_titles[ADVICE_GROUPS] = {"Start here", "Network", "Collectives", "Expert"};
-const char *const advice_words[ADVICE_GROUPS] = {"start", "network", "collectives", "expert"};
-
-#define START  ADVICE_START
-#define NET    ADVICE_NETWORK
-#define COLL   ADVICE_COLLECTIVES
-#define EXPERT ADVICE_EXPERT
-
+/* Each new setting gets a line here; tests/tools/tunables.sh finds settings without a line, and unknown counters. */
 static const struct advice table[] = {
     {"CHECK", START, "Set 0 for a program that is known to be correct and sends very many small messages.",
      NULL},
@@ -129,7 +119,7 @@ static const struct advice table[] = {
 /* Returns the advice for a setting, never NULL: a setting without an entry is for experts. */
 static const struct advice *advice_find(const struct tunable *t)
 {
-    static const struct advice none = {.group = ADVICE_EXPERT, .when = ""};
+    static const struct advice none = {.group = EXPERT, .when = ""};
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
         if (strcmp(table[i].name, t->name) == 0)
             return &table[i];
@@ -208,7 +198,7 @@ static bool is_listed(const struct tunable *t, int group)
     return !t->laboratory && (int)advice_find(t)->group == group;
 }
 
-static void print_markdown(const struct fishplate_inside *in)
+void info_tunables_markdown(const struct fishplate_inside *in)
 {
     printf("# Tunables\n\n"
            "Written by `fishplate info --tunables --markdown`; do not edit. MPI_Init reads each setting from "
@@ -249,12 +239,8 @@ static void print_tunable(const struct fishplate_inside *in, const struct tunabl
     cli_print_text(text, 0, 6, stdout);
 }
 
-void info_tunables_text(const struct fishplate_inside *in, const struct info_options *o)
+void info_tunables_text(const struct fishplate_inside *in)
 {
-    if (o->markdown) {
-        print_markdown(in);
-        return;
-    }
     printf("Tunables (environment variables; * marks those that are set)\n");
     for (int g = 0; g < ADVICE_GROUPS; g++) {
         printf("%s\n", advice_titles[g]);
@@ -280,9 +266,8 @@ static void json_tunable(const struct fishplate_inside *in, const struct tunable
     json_end(j);
 }
 
-void info_tunables_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
+void info_tunables_json(const struct fishplate_inside *in, struct json *j)
 {
-    (void)o;
     json_array(j, "tunables");
     for (size_t i = 0; i < in->tunables_count(); i++)
         if (!in->tunables_get(i)->laboratory)
@@ -300,11 +285,10 @@ static bool tunable_is_changed(const struct fishplate_inside *in, const struct t
     return strcmp(value, first) != 0;
 }
 
-void info_changed_text(const struct fishplate_inside *in, const struct info_options *o)
+void info_changed_text(const struct fishplate_inside *in)
 {
     char value[VALUE_MAX], first[VALUE_MAX];
     int n = 0;
-    (void)o;
     for (size_t i = 0; i < in->tunables_count(); i++) {
         const struct tunable *t = in->tunables_get(i);
         if (t->source == SOURCE_DEFAULT)
@@ -320,9 +304,8 @@ void info_changed_text(const struct fishplate_inside *in, const struct info_opti
         printf("Every setting has its default.\n");
 }
 
-void info_changed_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
+void info_changed_json(const struct fishplate_inside *in, struct json *j)
 {
-    (void)o;
     json_array(j, "changed");
     for (size_t i = 0; i < in->tunables_count(); i++)
         if (in->tunables_get(i)->source != SOURCE_DEFAULT)
@@ -363,12 +346,11 @@ static const char *class_name(int class)
     }
 }
 
-void info_pvars_text(const struct fishplate_inside *in, const struct info_options *o)
+void info_pvars_text(const struct fishplate_inside *in)
 {
     struct pvar v;
     int provided;
     (void)in;
-    (void)o;
     printf("What the library counts (FISHPLATE_STATS=1 prints the counters of a job)\n");
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     for (int i = 0; pvar_get(i, &v); i++)
@@ -377,12 +359,11 @@ void info_pvars_text(const struct fishplate_inside *in, const struct info_option
     MPI_T_finalize();
 }
 
-void info_pvars_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
+void info_pvars_json(const struct fishplate_inside *in, struct json *j)
 {
     struct pvar v;
     int provided;
     (void)in;
-    (void)o;
     json_array(j, "pvars");
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     for (int i = 0; pvar_get(i, &v); i++) {
