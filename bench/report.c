@@ -16,9 +16,7 @@ enum { FIGURES_MAX = 256, DOCUMENT_FLAT = 3 };
 struct bench_report {
     bool json;
     struct json document;
-    char *kept; /* notes and ratios, printed at the end */
-    size_t kept_len;
-    FILE *kept_stream;
+    FILE *kept_stream; /* notes and ratios, printed at the end */
     char setting[128]; /* setting that --compare recommends; "": none */
     struct figure {    /* figures for the summary */
         char test[24];

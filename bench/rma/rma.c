@@ -62,13 +62,6 @@ static void rma_run_swap(struct setup *s, int bytes, int times)
     MPI_Win_flush(1, s->win);
 }
 
-static void rma_run_accumulate(struct setup *s, int bytes, int times)
-{
-    for (int i = 0; i < times; i++)
-        MPI_Accumulate(s->local, bytes / 8, MPI_DOUBLE, 1, 0, bytes / 8, MPI_DOUBLE, MPI_SUM, s->win);
-    MPI_Win_flush(1, s->win);
-}
-
 /* Accumulates elements of s->type with MPI_SUM. */
 static void rma_run_sum(struct setup *s, int bytes, int times)
 {
@@ -118,7 +111,7 @@ static const struct {
     {"get", rma_run_get, 8, 1},
     {"fetch_and_op", rma_run_fetch, 8, 1},
     {"compare_and_swap", rma_run_swap, 8, 1},
-    {"accumulate", rma_run_accumulate, 8, 1},
+    {"accumulate", rma_run_sum, 8, 1},
     {"lock, unlock", rma_run_lock, 0, 1},
     {"64 puts", rma_run_put, 8, MANY},
     {"64 gets", rma_run_get, 8, MANY},
@@ -129,7 +122,7 @@ static const struct {
     {"get", rma_run_get, 1 << 16, 8},
     {"put", rma_run_put, LONGEST, 4},
     {"get", rma_run_get, LONGEST, 4},
-    {"accumulate", rma_run_accumulate, 1 << 16, 4},
+    {"accumulate", rma_run_sum, 1 << 16, 4},
 };
 
 static void rma_print_heading(struct setup *s, const struct bench_host *host)
@@ -339,7 +332,10 @@ static const struct cli_option options[] = {
 
 int bench_rma_main(const struct bench_host *host, int argc, char **argv)
 {
-    struct setup s = {.seconds = 0.2, .document = {.out = stdout, .flat = 3}};
+    struct setup s = {.seconds = 0.2,
+                      .type = MPI_DOUBLE,
+                      .element = sizeof(double),
+                      .document = {.out = stdout, .flat = 3}};
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &s.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &s.size);

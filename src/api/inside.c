@@ -4,7 +4,6 @@
 #include "api/inside.h"
 
 #include "api_list.h"
-#include "base/counter.h"
 #include "base/err.h"
 #include "base/tunable.h"
 #include "coll/sched/algorithm.h"
@@ -103,8 +102,6 @@ const struct fishplate_inside *fishplate_inside(void)
         .tunables_count = tunables_count,
         .tunables_get = tunables_get,
         .tunable_format = tunable_format,
-        .counters_count = counters_count,
-        .counters_get = counters_get,
         .transports = net_transports,
         .peer = peer_of,
         .peer_describe = peer_describe,

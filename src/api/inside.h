@@ -1,5 +1,5 @@
 /* inside.h: the one symbol that libmpi_abi.so exports besides the MPI functions: a table through which the
- * `fishplate` tool reads the parts of the library (tunables, counters, transports, collective algorithms, the
+ * `fishplate` tool reads the parts of the library (tunables, transports, collective algorithms, the
  * list of functions). Only programs of the same version may use the table: they compare `version` before they
  * read other members.
  *
@@ -14,7 +14,6 @@ struct api_entry;
 struct coll_algorithm;
 struct coll_rule;
 struct coll_site_rule;
-struct counter;
 struct gpu_device;
 struct io_hint_info;
 struct net_port;
@@ -32,9 +31,6 @@ struct fishplate_inside {
     size_t (*tunables_count)(void);
     struct tunable *(*tunables_get)(size_t index);
     void (*tunable_format)(const struct tunable *t, char *out, size_t size);
-
-    size_t (*counters_count)(void);
-    struct counter *(*counters_get)(size_t index);
 
     const struct transport_ops *const *transports; /* in order of preference, ends with NULL */
 

@@ -37,22 +37,18 @@ int cuda_describe_device(int index, struct gpu_device *out)
 {
     cuda_device device;
     size_t bytes = 0;
-    unsigned flags;
-    int active = 0;
     *out = (struct gpu_device){0};
     const cuda_result rc = cuda.call.device_get(&device, index);
     if (rc != CUDA_OK)
         return cuda_report_error(rc, "describe a device");
     cuda.call.device_name(out->name, (int)sizeof(out->name), device);
     cuda.call.device_memory(&bytes, device);
-    cuda.call.primary_state(device, &flags, &active);
     print_pci(device, out->pci);
     out->bytes = bytes;
     out->compute_major = get_attribute(device, CUDA_DEVICE_COMPUTE_MAJOR);
     out->compute_minor = get_attribute(device, CUDA_DEVICE_COMPUTE_MINOR);
     out->has_dmabuf = get_attribute(device, CUDA_DEVICE_DMA_BUF) != 0;
     out->has_direct_rdma = get_attribute(device, CUDA_DEVICE_GPU_DIRECT_RDMA) != 0;
-    out->has_context = active != 0;
     out->has_mps = get_attribute(device, CUDA_DEVICE_MPS) != 0;
     return 0;
 }

@@ -165,7 +165,7 @@ struct gpu_device {
     char name[96], pci[16]; /* "0000:18:00.0" */
     uint64_t bytes;
     int compute_major, compute_minor;
-    bool has_dmabuf, has_direct_rdma, has_context;
+    bool has_dmabuf, has_direct_rdma;
     bool has_mps; /* CUDA's Multi-Process Service runs: kernels of several processes run at the same time */
 };
 /* The devices of this machine, also if the program does not use GPU memory: the GPU library is loaded for the

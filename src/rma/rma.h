@@ -113,7 +113,6 @@ struct win_peer {
 struct rma {
     struct proc *proc;
     struct win *wins[64 * 64]; /* by context id */
-    int nwins;
     struct directory directory;
     struct counts_chunk *counts;      /* memory for counters (counts.c) */
     struct transport *counts_adapter; /* adapter that `counts` is registered with */

@@ -118,10 +118,8 @@ static void win_destroy(struct win *w)
     lock_stop_polling(w);
     win_peers_close(w);
     win_memory_close(w);
-    if (w->comm && r && r->wins[context_id_of(w->comm->context)] == w) {
+    if (w->comm && r && r->wins[context_id_of(w->comm->context)] == w)
         r->wins[context_id_of(w->comm->context)] = NULL;
-        r->nwins--;
-    }
     comm_release(w->comm);
     errhandler_release(w->base.errhandler);
     info_release(w->info);
@@ -147,7 +145,6 @@ int win_make(struct comm *parent, int flavor, void *memory, MPI_Aint size, MPI_A
         return rc;
     }
     r->wins[context_id_of(w->comm->context)] = w;
-    r->nwins++;
     w->memory = memory;
     w->size = size;
     w->unit = unit;

@@ -120,7 +120,6 @@ static void finish_run(struct tune *t, uint32_t cost)
     const struct tune_candidate *best = &t->candidate[t->best];
     c->cost = cost;
     c->measured = true;
-    c->tested = t->uses;
     c->exams = (uint8_t)MIN(c->exams + 1, 32);
     const bool wins = !best->measured || c->cost < best->cost - best->cost / TUNE_MARGIN;
     if (wins && t->current != t->best)
@@ -135,7 +134,6 @@ static void tune_finish_best_window(struct tune *t)
     struct tune_candidate *best = &t->candidate[t->best];
     const uint64_t now = best->cost = window_median(t), then = t->level;
     best->measured = true;
-    best->tested = t->uses;
     t->have = 0;
     if (then == 0) {
         t->level = (uint32_t)now;

@@ -45,10 +45,9 @@
 #define TUNE_FAR     2    /* candidates at TUNE_FAR times the best's cost are examined later, in short runs */
 
 struct tune_candidate {
-    uint32_t cost;   /* last measured cost; before the first measurement the prior; 0: unknown */
-    uint32_t due;    /* number of the use at which the candidate is examined next */
-    uint32_t tested; /* number of the use at which the candidate was examined last */
-    uint8_t exams;   /* examinations so far; reduced to 2 when the cost of the best changes */
+    uint32_t cost; /* last measured cost; before the first measurement the prior; 0: unknown */
+    uint32_t due;  /* number of the use at which the candidate is examined next */
+    uint8_t exams; /* examinations so far; reduced to 2 when the cost of the best changes */
     bool measured;
 };
 

@@ -35,7 +35,6 @@
 #define RING_PREFETCH_MIN 3u    /* lines: fewer lines are fetched by the processor as it writes them */
 #define RING_PREFETCH_MAX 96u   /* lines: later lines arrive in time while the first ones are written */
 #define RING_SENDERS      4096u /* sender numbers fit into 12 bits, frame lengths into 20 */
-#define RING_FRAME_MAX    ((1u << 20) - 1)
 
 struct ring_slot {
     _Atomic uint32_t sequence; /* position of the frame + 1, stored when the frame is complete */
