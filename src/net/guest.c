@@ -116,6 +116,22 @@ bool net_guest_find_number(const struct net *net, uint64_t world, uint32_t rank,
     return false;
 }
 
+uint64_t net_guest_id(uint64_t world, uint32_t rank)
+{
+    return hash_add(world, &rank, sizeof(rank)) | NET_GUEST_ID_MIN;
+}
+
+bool net_guest_find_id(const struct net *net, uint64_t id, uint32_t *number)
+{
+    const struct guests *g = net->guests;
+    for (uint32_t i = 0; g && i < g->count; i++)
+        if (net_guest_id(g->list[i]->card.world, g->list[i]->card.rank) == id) {
+            *number = g->list[i]->number;
+            return true;
+        }
+    return false;
+}
+
 static int guests_grow(struct guests *g)
 {
     if (g->count < g->room)
@@ -276,18 +292,18 @@ bool net_guest_is_gone(const struct net *net, uint32_t number)
             shared_memory_is_gone(guest->card.pid, guest->card.inbox_fd));
 }
 
-bool net_guest_has_ended(const struct net *net, uint64_t world, uint32_t rank)
+bool net_guest_has_ended(const struct net *net, uint32_t number)
 {
-    uint32_t number;
-    const struct guest *guest =
-        net_guest_find_number(net, world, rank, &number) ? find_guest(net, number) : NULL;
-    return guest && guest->watch && inbox_watch_has_ended(guest->watch);
+    const struct guest *guest = find_guest(net, number);
+    return guest && ((guest->watch && inbox_watch_has_ended(guest->watch)) ||
+                     net_lost_is_reported(net, guest->card.world, guest->card.rank));
 }
 
 static void guest_free(struct guests *g, struct guest *guest)
 {
     if (guest->watch)
         inbox_unwatch(g->inbox, guest->watch);
+    inbox_remove_sender(g->inbox, &guest->card);
     free(guest);
 }
 
@@ -342,12 +358,13 @@ void net_guests_disconnect_unused(struct net *net)
 void net_guests_close(struct net *net)
 {
     struct guests *g = net->guests;
-    for (uint32_t i = 0; g && i < g->count; i++) {
-        struct peer *peer = g->list[i]->peer;
-        if (peer)
-            peer->ops->disconnect(peer->transport, peer);
-        free(peer);
-        guest_free(g, g->list[i]);
+    while (g && g->count > 0) {
+        struct guest *guest = g->list[g->count - 1];
+        if (guest->peer)
+            guest->peer->ops->disconnect(guest->peer->transport, guest->peer);
+        free(guest->peer);
+        g->count--;
+        guest_free(g, guest);
     }
     if (g)
         free(g->list);

@@ -46,6 +46,14 @@ int net_guest_add(struct net *net, const struct net_card *card, uint32_t *number
 /* Finds the number of a process; false if it is unknown. */
 bool net_guest_find_number(const struct net *net, uint64_t world, uint32_t rank, uint32_t *number);
 
+/* The identity of a process in one word: a hash, different for all processes that meet, and never less than
+ * NET_GUEST_ID_MIN. */
+#define NET_GUEST_ID_MIN 2
+uint64_t net_guest_id(uint64_t world, uint32_t rank);
+
+/* Finds the number of the guest with this identity; false if it is unknown. */
+bool net_guest_find_id(const struct net *net, uint64_t id, uint32_t *number);
+
 /* The card of a guest; NULL for processes of this world and for guests who are gone. */
 const struct net_card *net_guest_get_card(const struct net *net, uint32_t number);
 
@@ -76,8 +84,8 @@ void net_guest_watch(struct net *net, uint32_t number);
 bool net_guest_is_on_this_machine(const struct net *net, uint32_t number);
 /* True if a guest on this machine has ended or is ending, also if that was not reported yet. */
 bool net_guest_is_gone(const struct net *net, uint32_t number);
-/* True if a watched guest has ended: it writes nothing any more. */
-bool net_guest_has_ended(const struct net *net, uint64_t world, uint32_t rank);
+/* True if the launcher or the kernel has reported the end of a guest: it writes nothing any more. */
+bool net_guest_has_ended(const struct net *net, uint32_t number);
 
 /* Disconnects from guests without references; both ends close the connection. Waits. */
 void net_guests_disconnect_unused(struct net *net);

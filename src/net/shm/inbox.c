@@ -2,8 +2,8 @@
  * ranks that started together. A process that connects to other worlds creates one more ring, its inbox, in a
  * separate memfd. Guests open the inbox through /proc and send their frames through it.
  *
- * A sender claims a place in the inbox's list and writes its name there; its frames carry the index of the
- * place. The receiver frees the place when it disconnects from that guest.
+ * A sender claims a place in the inbox's list by writing its name there; its frames carry the index of the
+ * place. The receiver frees the place when it removes that guest, which may have died at any moment.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -37,23 +37,17 @@ static COUNTER(
     strange, "inbox_strange_frames",
     "Frames from processes of other jobs that this process is not connected to; they were dropped.");
 
+/* A sender's place: net_guest_id of the sender, PLACE_FREE, or PLACE_DEPARTED. */
 enum {
     PLACE_FREE,
-    PLACE_TAKEN,
-    PLACE_NAMED,
-    PLACE_DEPARTED /* the process is disconnected, and may own an unpublished slot */
+    PLACE_DEPARTED /* the guest was removed, and may own an unpublished slot */
 };
-
-struct inbox_place {
-    _Atomic uint32_t state;
-    uint32_t rank;
-    uint64_t world;
-};
+_Static_assert(PLACE_DEPARTED < NET_GUEST_ID_MIN, "no process has this identity");
 
 struct inbox_head {
     uint64_t check;             /* must equal probe_value of the owner's card */
     _Atomic uint32_t is_closed; /* the owner has finished MPI: its end is no failure */
-    struct inbox_place places[RING_SENDERS];
+    _Atomic uint64_t places[RING_SENDERS];
     _Alignas(CACHE_LINE) struct doorbell doorbell;
     _Alignas(CACHE_LINE) struct ring ring; /* data and intents of the ring follow */
 };
@@ -208,16 +202,11 @@ static struct doorbell *map_doorbell(const struct net_card *card, struct inbox_e
 /* Claims a sender's place. Returns its index, or RING_SENDERS if all are in use. */
 static uint32_t claim_sender_entry(struct inbox_head *head, const struct net *net)
 {
+    const uint64_t id = net_guest_id(net->world, net->rank);
     for (uint32_t i = 0; i < RING_SENDERS; i++) {
-        uint32_t seen = PLACE_FREE;
-        struct inbox_place *place = &head->places[i];
-        if (!atomic_compare_exchange_strong(&place->state, &seen, PLACE_TAKEN))
+        uint64_t seen = PLACE_FREE;
+        if (!atomic_compare_exchange_strong(&head->places[i], &seen, id))
             continue;
-        KILL_POINT(inbox_place_taken);
-        atomic_store(&ring_intents(&head->ring, INBOX_LINES)[i].slot, 0); /* of the process before */
-        place->world = net->world;
-        place->rank = net->rank;
-        atomic_store(&place->state, PLACE_NAMED);
         KILL_POINT(inbox_place_named);
         return i;
     }
@@ -259,29 +248,34 @@ static bool has_open_intent(const struct inbox *in, uint32_t place)
     return slot != 0 && (int32_t)((uint32_t)slot - in->receiver.slot) >= 0;
 }
 
-/* Frees the places of disconnected processes that can own no slot any more. */
+/* Frees the places of removed guests that can own no slot any more. */
 static void free_departed_places(struct inbox *in)
 {
     for (uint32_t i = 0; in->departed > 0 && i < RING_SENDERS; i++)
-        if (atomic_load(&in->head->places[i].state) == PLACE_DEPARTED && !has_open_intent(in, i)) {
-            atomic_store(&in->head->places[i].state, PLACE_FREE);
+        if (atomic_load(&in->head->places[i]) == PLACE_DEPARTED && !has_open_intent(in, i)) {
+            atomic_store(&ring_intents(&in->head->ring, INBOX_LINES)[i].slot, 0);
+            atomic_store(&in->head->places[i], PLACE_FREE);
             in->departed--;
         }
 }
 
-static void inbox_disconnect(struct transport *t, struct peer *peer)
+void inbox_remove_sender(struct transport *t, const struct net_card *card)
 {
     struct inbox *in = (struct inbox *)t;
+    const uint64_t id = net_guest_id(card->world, card->rank);
     for (uint32_t i = 0; i < RING_SENDERS; i++) {
-        struct inbox_place *place = &in->head->places[i];
-        if (atomic_load(&place->state) != PLACE_NAMED || place->world != peer->card->world ||
-            place->rank != peer->card->rank)
+        if (atomic_load(&in->head->places[i]) != id)
             continue;
         in->peers[i] = NULL;
-        atomic_store(&place->state, PLACE_DEPARTED);
+        atomic_store(&in->head->places[i], PLACE_DEPARTED);
         in->departed++;
     }
     free_departed_places(in);
+}
+
+static void inbox_disconnect(struct transport *t, struct peer *peer)
+{
+    (void)t;
     unmap_endpoint((struct inbox_endpoint *)peer->endpoint);
 }
 
@@ -291,9 +285,7 @@ static __attribute__((noinline)) struct peer *inbox_find_sender(struct inbox *in
     struct net *net = in->base.net;
     uint32_t number;
     struct peer *peer;
-    if (atomic_load(&in->head->places[place].state) != PLACE_NAMED ||
-        !net_guest_find_number(net, in->head->places[place].world, in->head->places[place].rank, &number) ||
-        net_peer(net, number, &peer) != 0 || peer->transport != &in->base) {
+    if (!net_guest_find_id(net, atomic_load(&in->head->places[place]), &number) || net_peer(net, number, &peer) != 0 || peer->transport != &in->base) {
         counter_add(&strange, 1);
         return NULL;
     }
@@ -395,11 +387,10 @@ static int inbox_report_ended(struct inbox *in)
 static bool inbox_sender_is_dead(void *arg, uint32_t sender)
 {
     const struct inbox *in = arg;
-    const struct inbox_place *place = &in->head->places[sender];
-    const uint32_t state = atomic_load(&place->state);
-    return state == PLACE_DEPARTED ||
-           (state == PLACE_NAMED && (net_lost_is_reported(in->base.net, place->world, place->rank) ||
-                                     net_guest_has_ended(in->base.net, place->world, place->rank)));
+    const uint64_t id = atomic_load(&in->head->places[sender]);
+    uint32_t number;
+    return id == PLACE_DEPARTED ||
+           (net_guest_find_id(in->base.net, id, &number) && net_guest_has_ended(in->base.net, number));
 }
 
 /* Skips the slot of a sender that died or was disconnected before it published its frame. */

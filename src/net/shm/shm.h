@@ -43,6 +43,9 @@ struct inbox_watch *inbox_watch_process(struct transport *t, const struct net_ca
 void inbox_unwatch(struct transport *t, struct inbox_watch *w);
 bool inbox_watch_has_ended(const struct inbox_watch *w);
 
+/* Frees the sender's places of a guest that is being removed. Used by guest.c. */
+void inbox_remove_sender(struct transport *t, const struct net_card *card);
+
 /* Shared with inbox.c, where peer->endpoint also begins with a struct shm_endpoint. */
 bool shm_cma_is_enabled(void);
 void shm_fill_caps(struct transport_caps *caps, bool cma);

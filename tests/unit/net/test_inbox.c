@@ -1,7 +1,8 @@
 /* test_inbox.c: connections to the inbox of a peer; the process is its own peer. A descriptor (struct
  * net_card) whose inbox or doorbell is an ordinary file is refused, and the file is not written; the
  * correct descriptor connects. If a sender ends in the middle of a frame, the frames behind that frame
- * arrive once the sender is disconnected.
+ * arrive once the sender is removed. A sender that dies between its claim of a place and its first frame leaves
+ * no place in use.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -121,6 +122,7 @@ static void test_unfinished_frame_is_skipped(void)
     EXPECT_EQ(t->ops->connect(t, &first), 0);
     EXPECT_EQ(t->ops->reserve(&first, 8, &room), 0);
     t->ops->disconnect(t, &first);
+    inbox_remove_sender(t, &card);
     EXPECT_EQ(t->ops->connect(t, &second), 0);
     EXPECT_EQ(t->ops->send(&second, 0, 0, 0, "12345678", 8), 0);
     for (int i = 0; i < 10; i++)
@@ -130,9 +132,39 @@ static void test_unfinished_frame_is_skipped(void)
     net_close(net);
 }
 
+/* Guests claim a place and die before they send a frame; this process has never sent them one. Their places are free
+ * once the guests are removed: more guests than places can connect. */
+static void test_places_of_dead_senders_become_free(void)
+{
+    struct net_card card;
+    struct net *net = open_alone(&card);
+    struct transport *t = find_inbox_transport(net);
+    if (!t)
+        return;
+    struct net other = *net;
+    struct transport theirs = {.ops = t->ops, .net = &other};
+    struct net_card guest = card;
+    guest.world++;
+    other.world++;
+    uint32_t connected = 0, number;
+    for (uint32_t i = 0; i < RING_SENDERS + 10; i++) {
+        struct peer peer = {.transport = &theirs, .net = &other, .card = &card};
+        guest.rank = other.rank = i;
+        EXPECT_EQ(net_guest_add(net, &guest, &number), 0);
+        if (t->ops->connect(&theirs, &peer) != 0)
+            break;
+        connected++;
+        t->ops->disconnect(&theirs, &peer); /* the kernel unmaps the inbox when a process dies */
+        net_guests_disconnect_unused(net);
+    }
+    EXPECT_EQ(connected, RING_SENDERS + 10);
+    net_close(net);
+}
+
 int main(void)
 {
     TEST_RUN(test_foreign_files_are_refused);
     TEST_RUN(test_unfinished_frame_is_skipped);
+    TEST_RUN(test_places_of_dead_senders_become_free);
     return test_result();
 }
