@@ -1,6 +1,6 @@
 /* registry.c: fuzzes the search of a joining process for the registry of a softib fabric: socket names,
  * which every user can bind, refer to a file, which every user can create. Only the right file is
- * accepted: complete, sealed and of this version.
+ * accepted: complete, sealed, of this version and of this fabric.
  *
  * An input is one byte of flags, the three words of a registry's head, then lines of /proc/net/unix. In
  * these lines `#` stands for the pid and descriptor of the file, and a single `@` for the beginning of a
@@ -24,11 +24,13 @@ enum {
     NO_SEAL = 8,
     WRONG_MAGIC = 16,
     WRONG_BYTES = 32,
-    ANY_SLOTS = 64
+    ANY_SLOTS = 64,
+    WRONG_KEY = 128
 };
 
 static int make_file(uint8_t flags, uint32_t magic, uint32_t bytes, uint32_t slots)
 {
+    const uint64_t key = flags & WRONG_KEY ? KEY + 1 : KEY;
     int fd = memfd_create("fuzz-registry", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     unsigned seals =
         SHARED_SEALS & ~((flags & NO_GROW ? F_SEAL_GROW : 0u) | (flags & NO_SHRINK ? F_SEAL_SHRINK : 0u) |
@@ -36,16 +38,17 @@ static int make_file(uint8_t flags, uint32_t magic, uint32_t bytes, uint32_t slo
     off_t size = (off_t)sizeof(struct registry) + (flags & WRONG_SIZE ? (off_t)(bytes % 8192) - 4096 : 0);
     if (fd < 0 || ftruncate(fd, size) || pwrite(fd, &magic, 4, offsetof(struct registry, magic)) != 4 ||
         pwrite(fd, &bytes, 4, offsetof(struct registry, bytes)) != 4 ||
-        pwrite(fd, &slots, 4, offsetof(struct registry, slots)) != 4 || fcntl(fd, F_ADD_SEALS, seals))
+        pwrite(fd, &slots, 4, offsetof(struct registry, slots)) != 4 ||
+        pwrite(fd, &key, 8, offsetof(struct registry, key)) != 8 || fcntl(fd, F_ADD_SEALS, seals))
         abort();
     return fd;
 }
 
-static bool is_valid_file(int fd, uint32_t magic, uint32_t bytes, uint32_t slots)
+static bool is_valid_file(int fd, uint8_t flags, uint32_t magic, uint32_t bytes, uint32_t slots)
 {
     struct stat st;
     return !fstat(fd, &st) && st.st_size == (off_t)sizeof(struct registry) && magic == SHM_MAGIC &&
-           bytes == sizeof(struct registry) && slots <= MEMBERS &&
+           !(flags & WRONG_KEY) && bytes == sizeof(struct registry) && slots <= MEMBERS &&
            (fcntl(fd, F_GET_SEALS) & SHARED_SEALS) == SHARED_SEALS;
 }
 
@@ -89,10 +92,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (found >= 0) {
         struct stat mine, theirs;
         FUZZ_CHECK(!fstat(fd, &mine) && !fstat(found, &theirs));
-        FUZZ_CHECK(mine.st_ino != theirs.st_ino || is_valid_file(fd, magic, bytes, slots));
+        FUZZ_CHECK(mine.st_ino != theirs.st_ino || is_valid_file(fd, flags, magic, bytes, slots));
         close(found);
     } else {
-        FUZZ_CHECK(!named || !is_valid_file(fd, magic, bytes, slots));
+        FUZZ_CHECK(!named || !is_valid_file(fd, flags, magic, bytes, slots));
     }
     if (list)
         fclose(list);

@@ -1,6 +1,7 @@
 /* t_join.c: a process of another user who knows all names of a fabric holds the names of the lock and
  * offers a registry of its own under a member's name. The processes of this user still find each other,
- * and write nothing into the foreign registry.
+ * and write nothing into the foreign registry. Nor do they join the registry of another fabric of this user, which
+ * a member's name of this fabric designates.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/registry.h"
@@ -32,6 +33,32 @@ static int bind_foreign_name(int kind, uint64_t key, const char *rest)
     return fd;
 }
 
+/* A registry of this user is named as that of another fabric: every process can bind the name. */
+static void test_other_fabric(uint64_t key)
+{
+    char name[64];
+    int fd = shared_create("softib-registry", sizeof(struct registry));
+    struct registry *r = fd < 0 ? NULL : registry_map(fd);
+    if (!r)
+        fail_test("cannot create a registry");
+    r->bytes = sizeof(*r);
+    r->key = key;
+    r->magic = SHM_MAGIC;
+    munmap(r, sizeof(*r));
+    for (uint64_t named = key; named <= key + 1; named++) {
+        snprintf(name, sizeof(name), "%d.%d.0000000000000001", getpid(), fd);
+        int s = bind_foreign_name(SOCK_DGRAM, named, name), found = registry_find(named);
+        if ((found >= 0) != (named == key)) {
+            fprintf(stderr, "FAILED: the registry of a fabric was %s\n",
+                    found >= 0 ? "found under the name of another fabric" : "not found");
+            exit(1);
+        }
+        close(s);
+        close(found);
+    }
+    close(fd);
+}
+
 /* The foreign process: its registry is valid except for the owner. */
 static void run_foreign_process(uint64_t key, int ready, int go)
 {
@@ -44,6 +71,7 @@ static void run_foreign_process(uint64_t key, int ready, int go)
     if (!r)
         fail_test("cannot create a registry");
     r->bytes = sizeof(*r);
+    r->key = key;
     r->magic = SHM_MAGIC;
     snprintf(name, sizeof(name), "%d.%d.0000000000000001", getpid(), fd);
     bind_foreign_name(SOCK_DGRAM, key, name);
@@ -90,6 +118,7 @@ int main(void)
     if (!fabric_parse(getenv("SOFTIB_FABRIC"), &f, err, sizeof(err)) || pipe(ready) || pipe(go))
         fail_test("cannot set up the test");
     uint64_t key = registry_key(&f);
+    test_other_fabric(key);
     if (!fork()) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         run_foreign_process(key, ready[1], go[0]);

@@ -28,7 +28,7 @@ static int registry_create(void)
     if (!r)
         return -1;
     r->bytes = sizeof(*r);
-    r->fabric_id = proc.fab.id;
+    r->key = proc.key;
     r->began = now_ns();
     for (uint32_t i = 0; i < proc.fab.nports; i++)
         atomic_store(&r->port[i].up, proc.fab.port[i].down_at != 0);

@@ -115,9 +115,16 @@ static bool is_word_in_range(int fd, size_t at, uint32_t least, uint32_t most)
     return pread(fd, &v, sizeof(v), (off_t)at) == sizeof(v) && v >= least && v <= most;
 }
 
+static bool is_registry_of(int fd, uint64_t key)
+{
+    uint64_t v;
+    return pread(fd, &v, sizeof(v), offsetof(struct registry, key)) == sizeof(v) && v == key;
+}
+
 /* Opens the registry that a socket name designates by process and descriptor. Any process can bind such a
- * name; therefore owner, size and seals of the file are checked. */
-static int registry_open(int pid, int fd)
+ * name; therefore owner, size and seals of the file are checked, and the fabric: the name could designate the
+ * registry of another fabric of this user. */
+static int registry_open(int pid, int fd, uint64_t key)
 {
     int r = shared_open(pid, fd, sizeof(struct registry));
     if (r < 0)
@@ -125,7 +132,7 @@ static int registry_open(int pid, int fd)
     if (is_word_in_range(r, offsetof(struct registry, magic), SHM_MAGIC, SHM_MAGIC) &&
         is_word_in_range(r, offsetof(struct registry, bytes), sizeof(struct registry),
                          sizeof(struct registry)) &&
-        is_word_in_range(r, offsetof(struct registry, slots), 0, MEMBERS))
+        is_word_in_range(r, offsetof(struct registry, slots), 0, MEMBERS) && is_registry_of(r, key))
         return r;
     close(r);
     return -1;
@@ -150,7 +157,7 @@ int registry_find_in(FILE *in, uint64_t key)
         int pid, reg;
         p = p ? registry_parse_number(p + strlen(want), &pid) : NULL;
         if (p && *p == '.' && registry_parse_number(p + 1, &reg))
-            fd = registry_open(pid, reg);
+            fd = registry_open(pid, reg, key);
     }
     return fd;
 }

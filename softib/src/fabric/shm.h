@@ -13,7 +13,7 @@
 #include "fabric/shlock.h"
 #include "softib/barrier.h"
 
-#define SHM_MAGIC     0x50f71b06u
+#define SHM_MAGIC     0x50f71b07u
 #define MEMBERS       1024 /* slot 0 is never used */
 #define QP_BITS       14
 #define QP_MAX        (1u << QP_BITS)
@@ -139,7 +139,8 @@ struct reg_xrcd {
 
 struct registry {
     uint32_t magic, bytes;
-    uint64_t fabric_id, began;
+    uint64_t key; /* registry_key of the fabric */
+    uint64_t began;
     struct shlock lock; /* protects members and groups */
     atomic_uint slots;  /* upper bound of the slots used so far */
     struct reg_member member[MEMBERS];
