@@ -32,9 +32,20 @@
 #define PAUSE_TO   64000000
 
 struct entry {
-    pid_t pid, parent;
+    pid_t pid, parent, group;
     bool ours;
 };
+
+/* The descendants to signal (descend.h). has_group NULL: all of them. */
+struct selection {
+    bool (*has_group)(const void *ctx, pid_t group);
+    const void *ctx;
+};
+
+static bool is_selected(const struct selection *s, pid_t group)
+{
+    return !s->has_group || s->has_group(s->ctx, group);
+}
 
 static struct {
     DIR *dir; /* /proc; NULL: there is none */
@@ -57,27 +68,25 @@ void descend_become_subreaper(void)
     reserve_spare_descriptor();
 }
 
-/* Returns the parent from /proc/PID/stat, where the name in parentheses may contain any character; 0 if
- * the process has ended or is a zombie. */
-static pid_t process_parent(pid_t pid)
+/* Reads the parent and the process group from /proc/PID/stat, where the name in parentheses may contain any
+ * character; false if the process has ended or is a zombie. */
+static bool read_process(pid_t pid, struct entry *out)
 {
     char path[64], text[512];
     snprintf(path, sizeof(path), "%d/stat", (int)pid);
     int fd = openat(dirfd(proc.dir), path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return 0;
+        return false;
     ssize_t n = read(fd, text, sizeof(text) - 1);
     close(fd);
     if (n <= 0)
-        return 0;
+        return false;
     text[n] = '\0';
     const char *close_paren = strrchr(text, ')');
     char state;
-    int parent;
-    if (!close_paren || sscanf(close_paren + 1, " %c %d", &state, &parent) != 2 || state == 'Z' ||
-        state == 'X')
-        return 0;
-    return parent;
+    *out = (struct entry){.pid = pid};
+    return close_paren && sscanf(close_paren + 1, " %c %d %d", &state, &out->parent, &out->group) == 3 &&
+           state != 'Z' && state != 'X' && out->parent > 0;
 }
 
 static size_t list_processes(struct entry **out)
@@ -89,14 +98,14 @@ static size_t list_processes(struct entry **out)
         long pid;
         if (!number_parse_integer(d->d_name, 1, 1 << 30, &pid))
             continue;
-        pid_t parent = process_parent((pid_t)pid);
-        if (parent <= 0)
+        struct entry entry;
+        if (!read_process((pid_t)pid, &entry))
             continue;
         if (n == cap) {
             cap = cap ? cap * 2 : 256;
             list = xrealloc(list, cap * sizeof(*list));
         }
-        list[n++] = (struct entry){(pid_t)pid, parent, false};
+        list[n++] = entry;
     }
     *out = list;
     return n;
@@ -110,8 +119,8 @@ static bool is_descendant(const struct entry *list, size_t n, pid_t pid)
     return false;
 }
 
-/* Signals the descendants found in /proc; returns how many. */
-static size_t signal_by_proc(int sig)
+/* Signals the selected descendants found in /proc; returns how many. */
+static size_t signal_by_proc(int sig, const struct selection *selection)
 {
     struct entry *list;
     size_t n = list_processes(&list), signalled = 0;
@@ -123,7 +132,8 @@ static size_t signal_by_proc(int sig)
                 continue;
             if (list[i].parent == self || is_descendant(list, n, list[i].parent)) {
                 list[i].ours = more = true;
-                signalled += kill(list[i].pid, sig) == 0;
+                if (is_selected(selection, list[i].group))
+                    signalled += kill(list[i].pid, sig) == 0;
             }
         }
     }
@@ -140,26 +150,29 @@ static bool has_running_child(void)
 
 /* Signals children and the process groups they lead; other descendants become children when their parents
  * end. */
-static void signal_by_number(int sig)
+static void signal_by_number(int sig, const struct selection *selection)
 {
     for (pid_t pid = 2; pid <= PID_MAX; pid++) {
         siginfo_t info;
-        if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0)
+        if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+            is_selected(selection, getpgid(pid)))
             kill(getpgid(pid) == pid ? -pid : pid, sig);
     }
 }
 
-void descend_signal(int sig)
+void descend_signal(int sig, bool (*has_group)(const void *ctx, pid_t group), const void *ctx)
 {
+    const struct selection selection = {has_group, ctx};
     size_t signalled = 0;
     if (proc.spare >= 0)
         close(proc.spare);
     proc.spare = -1;
     if (proc.dir)
-        signalled = signal_by_proc(sig);
+        signalled = signal_by_proc(sig, &selection);
     reserve_spare_descriptor();
-    if (signalled == 0 && has_running_child())
-        signal_by_number(sig);
+    /* Children that are not selected may run on. */
+    if (signalled == 0 && (!proc.dir || !has_group) && has_running_child())
+        signal_by_number(sig, &selection);
 }
 
 /* Reaps ended children; false if no child is left. */
@@ -184,7 +197,7 @@ bool descend_end(void)
                 END_MS / 1000);
             return false;
         }
-        descend_signal(SIGKILL);
+        descend_signal(SIGKILL, NULL, NULL);
         /* Killed processes end with a delay, and a grandchild's death raises no event. */
         nanosleep(&pause, NULL);
         if (pause.tv_nsec < PAUSE_TO)

@@ -434,18 +434,25 @@ static void close_outputs(struct local *h)
             }
 }
 
+/* True for the process group of a rank, which may have ended. */
+static bool is_group_of_rank(const void *ctx, pid_t group)
+{
+    const struct local *h = ctx;
+    for (uint32_t i = 0; i < h->plan->nranks; i++)
+        if (h->procs[i].pid == group)
+            return true;
+    return false;
+}
+
 /* Called LINGER_MS after the last rank ended: kills processes that ranks left running. With other
  * children, such as remote shells, it kills only the process groups of ranks. */
 static void local_on_linger_timeout(void *ctx)
 {
     struct local *h = ctx;
-    if (!h->other) {
+    if (h->other)
+        descend_signal(SIGKILL, is_group_of_rank, h);
+    else
         descend_end();
-    } else {
-        for (uint32_t i = 0; i < h->plan->nranks; i++)
-            if (h->procs[i].pid > 0)
-                kill(-h->procs[i].pid, SIGKILL);
-    }
     h->ended = true;
     finish_if_all_ended(h);
 }
@@ -476,15 +483,12 @@ void local_signal(void *local, int sig)
     struct local *h = local;
     for (uint32_t i = 0; i < h->plan->nranks; i++) {
         const struct proc *p = &h->procs[i];
-        if (p->pid <= 0 || (!p->running && sig != SIGKILL))
-            continue;
         /* A rank that was just forked may not lead its process group yet. */
-        if (kill(-p->pid, sig) != 0 && p->running)
+        if (p->running && kill(-p->pid, sig) != 0)
             kill(p->pid, sig);
     }
     if (sig == SIGKILL) {
-        if (!h->other)
-            descend_signal(SIGKILL);
+        descend_signal(SIGKILL, h->other ? is_group_of_rank : NULL, h);
         h->ended = true;
         finish_if_all_ended(h);
     }
