@@ -1,5 +1,5 @@
 /* test_sample.c: pages of other users, which root sees: they do not mix with the pages of a job of the same
- * name, and no file that they name is opened.
+ * name, no file that they name is opened, and their memory is limited.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <signal.h>
@@ -15,24 +15,34 @@
 #include "doctor/sample.h"
 #include "test.h"
 
-enum { STRANGER = 65533 };
+enum { STRANGER = 65533, LARGE_JOBS = 100 };
 
 static char job[64], fifo[] = "/tmp/fishplate-test-sample-XXXXXX";
 
-static void create_page(uint32_t ranks)
+static void create_page(const char *name, uint32_t ranks)
 {
     static struct page page;
     const int fd = memfd_create(PAGE_NAME, MFD_CLOEXEC);
     page = (struct page){
         .magic = PAGE_MAGIC, .size = sizeof(page), .ranks = ranks, .pid = getpid(), .waits = {{.id = 1}}};
-    snprintf(page.job, sizeof(page.job), "%s", job);
+    snprintf(page.job, sizeof(page.job), "%s", name);
     snprintf(page.waits[0].caller.module, sizeof(page.waits[0].caller.module), "%s", fifo);
     snprintf(page.waits[0].caller.symbol, sizeof(page.waits[0].caller.symbol), "solve");
     page.waits[0].caller.offset = 64;
     EXPECT(write(fd, &page, sizeof(page)) == sizeof(page));
 }
 
-/* Starts a process of another user with a page that names the same job. */
+/* Each of these jobs takes 8 MiB in the memory of its reader. */
+static void create_large_jobs(void)
+{
+    for (int i = 0; i < LARGE_JOBS; i++) {
+        char name[80];
+        snprintf(name, sizeof(name), "large-%d-%d", i, getpid());
+        create_page(name, RANKS_MAX);
+    }
+}
+
+/* Starts a process of another user with a page that names the same job, and many others. */
 static pid_t start_stranger(void)
 {
     int ready[2];
@@ -43,7 +53,8 @@ static pid_t start_stranger(void)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (setgid(STRANGER) != 0 || setuid(STRANGER) != 0)
             _exit(1);
-        create_page(1);
+        create_page(job, 1);
+        create_large_jobs();
         (void)!write(ready[1], "", 1);
         pause();
         _exit(0);
@@ -77,6 +88,16 @@ static void expect_page(const struct snapshots *all, uint32_t user, uint32_t ran
     places_close(places);
 }
 
+static void expect_limited_memory(const struct snapshots *all)
+{
+    size_t large = 0;
+    for (size_t i = 0; i < all->count; i++)
+        large += all->jobs[i].user == STRANGER && all->jobs[i].ranks == RANKS_MAX;
+    EXPECT(large > 0 && large <= FOREIGN_MAX / (RANKS_MAX * sizeof(struct sample *)));
+    EXPECT(all->foreign <= FOREIGN_MAX);
+    EXPECT(all->is_incomplete);
+}
+
 static void test_names(void)
 {
     char name[] = "\033[31mred\x7f";
@@ -95,11 +116,12 @@ int main(void)
     unlink(fifo);
     EXPECT_EQ(mkfifo(fifo, 0644), 0);
     const pid_t stranger = geteuid() == 0 ? start_stranger() : 0;
-    create_page(2);
+    create_page(job, 2);
     EXPECT_EQ(snapshots_take_host(&all), 0);
     expect_page(&all, geteuid(), 2, fifo);
     if (stranger > 0) {
         expect_page(&all, STRANGER, 1, strrchr(fifo, '/') + 1);
+        expect_limited_memory(&all);
         kill(stranger, SIGKILL);
         waitpid(stranger, NULL, 0);
     }

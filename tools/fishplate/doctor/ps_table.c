@@ -223,6 +223,9 @@ void ps_jobs(FILE *out, const struct snapshots *now)
         fprintf(out, "%-28s %6u %6u %6u %8u %8s %-8s %8s  %-16s %s\n", l->job, l->ranks, l->seen,
                 table_count_hosts(l), waiting, owner.pid, owner.user, owner.age, owner.program, launcher);
     }
+    if (now->is_incomplete)
+        fprintf(out, "\nThe pages of other users take more than %d MiB; some of their ranks are not shown.\n",
+                FOREIGN_MAX >> 20);
     fprintf(out, "\n`fishplate ps JOB` shows its ranks, `fishplate why JOB` what they wait for.\n");
 }
 

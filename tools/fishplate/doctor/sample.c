@@ -108,11 +108,25 @@ static bool sample_read_rank(int pid, int fd, struct sample *s)
     return true;
 }
 
+bool snapshots_account(struct snapshots *l, uint32_t user, size_t bytes)
+{
+    if (user == geteuid())
+        return true;
+    if (bytes > FOREIGN_MAX - l->foreign) {
+        l->is_incomplete = true;
+        return false;
+    }
+    l->foreign += bytes;
+    return true;
+}
+
 static struct snapshot *snapshots_find_job(struct snapshots *l, const struct page *page, uint32_t user)
 {
     for (size_t i = 0; i < l->count; i++)
         if (strcmp(l->jobs[i].job, page->job) == 0 && l->jobs[i].user == user)
             return &l->jobs[i];
+    if (!snapshots_account(l, user, sizeof(*l->jobs) + page->ranks * sizeof(struct sample *)))
+        return NULL;
     struct snapshot *grown = realloc(l->jobs, (l->count + 1) * sizeof(*grown));
     if (!grown)
         return NULL;
@@ -143,7 +157,7 @@ bool snapshots_add(struct snapshots *l, const struct sample *s)
 
 /* Opens a page file and nothing else: the link text in /proc is not proof of the file type, and opening a
  * FIFO or a device may block or have side effects. */
-static int page_file_open(int folder, const char *name)
+static int page_file_open(struct snapshots *l, int folder, const char *name)
 {
     char path[64];
     struct stat s;
@@ -151,7 +165,8 @@ static int page_file_open(int folder, const char *name)
     if (seen < 0)
         return -1;
     int fd = -1;
-    if (fstat(seen, &s) == 0 && S_ISREG(s.st_mode) && s.st_size == (off_t)sizeof(struct page)) {
+    if (fstat(seen, &s) == 0 && S_ISREG(s.st_mode) && s.st_size == (off_t)sizeof(struct page) &&
+        snapshots_account(l, s.st_uid, sizeof(struct sample))) {
         snprintf(path, sizeof(path), "/proc/self/fd/%d", seen);
         fd = open(path, O_RDONLY | O_CLOEXEC);
     }
@@ -174,7 +189,7 @@ static void scan_process(struct snapshots *l, int pid, struct sample *scratch)
         link[n] = '\0';
         if (strncmp(link, "/memfd:" PAGE_NAME, strlen("/memfd:" PAGE_NAME)) != 0)
             continue;
-        const int fd = page_file_open(dirfd(d), e->d_name);
+        const int fd = page_file_open(l, dirfd(d), e->d_name);
         if (fd < 0)
             continue;
         if (sample_read_rank(pid, fd, scratch))

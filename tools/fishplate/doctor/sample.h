@@ -37,6 +37,8 @@ struct snapshot {
 struct snapshots {
     struct snapshot *jobs;
     size_t count;
+    size_t foreign;     /* bytes of other users' pages and answers, which only root reads */
+    bool is_incomplete; /* other users had more than FOREIGN_MAX bytes */
 };
 
 enum { RANKS_MAX = 1 << 20 };
@@ -59,6 +61,11 @@ int snapshots_take_all(struct snapshots *out);
 int snapshots_take_host(struct snapshots *out);
 
 void snapshots_free(struct snapshots *l);
+
+/* Counts bytes that belong to this user. False if other users would have more than FOREIGN_MAX together: their
+ * processes must not take all memory or time of root's command. */
+enum { FOREIGN_MAX = 512 << 20 };
+bool snapshots_account(struct snapshots *l, uint32_t user, size_t bytes);
 
 /* Adds a sample to its job; false if the rank does not fit into the job, or if out of memory. */
 bool snapshots_add(struct snapshots *l, const struct sample *s);

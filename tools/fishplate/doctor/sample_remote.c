@@ -18,7 +18,7 @@
 #include "boot/launch_env.h"
 #include "sample.h"
 
-enum { PATIENCE_MS = 5000, REQUESTS_PER_USER = 64, ANSWER_MAX = 512 << 20 };
+enum { PATIENCE_MS = 5000, REQUESTS_PER_USER = 64 };
 
 #define LISTENER_FLAG 0x10000u /* flag __SO_ACCEPTCON in /proc/net/unix */
 
@@ -107,10 +107,10 @@ static void requests_open(struct requests *r)
 }
 
 /* Receives more bytes of a reply; false at its end or on an error. */
-static bool receive_answer_bytes(struct request *c)
+static bool receive_answer_bytes(struct snapshots *l, struct request *c)
 {
     if (c->room - c->size < 65536) {
-        char *more = c->size < ANSWER_MAX ? realloc(c->bytes, 2 * c->room + 131072) : NULL;
+        char *more = realloc(c->bytes, 2 * c->room + 131072);
         if (!more)
             return false;
         c->bytes = more;
@@ -120,11 +120,11 @@ static bool receive_answer_bytes(struct request *c)
     if (n < 0)
         return errno == EINTR || errno == EAGAIN;
     c->size += (size_t)n;
-    return n > 0;
+    return n > 0 && snapshots_account(l, c->user, (size_t)n);
 }
 
 /* Receives all replies concurrently, because a host that does not respond delays the reply of its mpiexec. */
-static void requests_receive(struct requests *r)
+static void requests_receive(struct snapshots *l, struct requests *r)
 {
     struct pollfd *files = calloc((size_t)r->count, sizeof(*files));
     const uint64_t end = clock_ns() + PATIENCE_MS * 1000000ull;
@@ -138,7 +138,7 @@ static void requests_receive(struct requests *r)
         if (poll(files, (nfds_t)r->count, (int)((end - now) / 1000000) + 1) < 0 && errno != EINTR)
             break;
         for (int i = 0; i < r->count; i++)
-            if (files[i].fd >= 0 && files[i].revents && !receive_answer_bytes(&r->list[i])) {
+            if (files[i].fd >= 0 && files[i].revents && !receive_answer_bytes(l, &r->list[i])) {
                 files[i].fd = -1;
                 left--;
             }
@@ -150,6 +150,8 @@ static void add_samples(struct snapshots *l, const struct request *c, struct sam
 {
     size_t at = 0;
     for (long n = 0; (n = sample_read(c->bytes + at, c->size - at, scratch)) > 0; at += (size_t)n) {
+        if (!snapshots_account(l, c->user, sizeof(*scratch)))
+            break;
         sample_set_user(scratch, c->user);
         snapshots_add(l, scratch);
     }
@@ -162,7 +164,7 @@ static void add_other_hosts(struct snapshots *l)
     if (scratch)
         requests_open(&r);
     if (r.count > 0)
-        requests_receive(&r);
+        requests_receive(l, &r);
     for (int i = 0; i < r.count; i++) {
         if (r.list[i].bytes)
             add_samples(l, &r.list[i], scratch);
