@@ -193,6 +193,20 @@ LD_PRELOAD="$scratch/other.so" "$BIN/fishplate" prof -- sh -c 'echo "preloaded: 
 expect_line out '^preloaded: yes$'
 expect_line out '^fishplate prof: .*, 2 ranks on 1 node$'
 
+# Another user may have made the folder of the records on a machine where `fishplate prof` does not run: no link in it is followed.
+mkdir foreign
+chmod 777 foreign
+echo precious >precious
+FISHPLATE_PROF=$scratch/foreign LD_PRELOAD=$BIN/../lib/libfishplate-prof.so \
+    sh -c 'for name in cut-0-$$ fishplate-prof-$$-$$ fishplate-prof-$$-rank0; do
+               ln -s ../precious foreign/$name.txt
+           done; exec ./ring' >out 2>err || {
+    cat out err
+    fail "a program with a foreign folder for its record"
+}
+[ "$(cat precious)" = precious ] || fail "a file was overwritten through a link in a foreign folder"
+rm -rf foreign fishplate-prof-*.txt
+
 # A library whose path cannot be written in LD_PRELOAD.
 mkdir 'a b'
 cp -P "$(dirname "$BIN")"/lib/lib*.so* 'a b/'

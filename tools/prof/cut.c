@@ -57,8 +57,10 @@ void prof_start_catching_signals(void)
     const char *folder = getenv("FISHPLATE_PROF");
     if (out || !folder || !*folder)
         return;
-    snprintf(path, sizeof(path), "%s/cut-%d-%d.txt", folder, prof.rank, prof.pid);
-    out = fopen(path, "we");
+    char name[64];
+    snprintf(name, sizeof(name), "cut-%d-%d.txt", prof.rank, prof.pid);
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    out = prof_create_file(folder, name);
     if (!out)
         return; /* the folder does not exist, for example on another machine */
     setvbuf(out, buffer, _IOFBF, sizeof(buffer));

@@ -176,6 +176,9 @@ void prof_about_put(FILE *out);
 void prof_about_put_sent(FILE *out);
 void prof_collectives_put(FILE *out);
 
+/* Creates a file in a folder to which only this user has access; NULL: in the working directory. On another machine
+ * than that of `fishplate prof` another user could have made the folder, with links to files of this user. */
+FILE *prof_create_file(const char *folder, const char *name);
 void prof_ship_gathered(void);
 void prof_ship_own_record(void);
 

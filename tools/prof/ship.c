@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/ownfile.h"
 #include "prof.h"
 #include "ticks.h"
 
@@ -123,24 +125,38 @@ static char *prof_format_record(const char *job, size_t *size)
     return NULL;
 }
 
+FILE *prof_create_file(const char *path, const char *name)
+{
+    const int folder = path ? ownfile_open_folder(path, false) : AT_FDCWD;
+    if (path && folder < 0)
+        return NULL;
+    int fd = ownfile_create(folder, name, O_WRONLY);
+    if (fd < 0 && errno == EEXIST)
+        fd = ownfile_open(folder, name, O_WRONLY | O_TRUNC);
+    const int error = errno;
+    if (path)
+        close(folder);
+    errno = error;
+    return fd < 0 ? NULL : fdopen(fd, "w");
+}
+
 /* Opens the record file in the folder that `fishplate prof` made, or in the working directory if that
  * fails. */
 static FILE *open_file(const char *job, bool alone)
 {
     const char *folder = getenv("FISHPLATE_PROF");
-    char name[2 * NAME_SIZE], path[4096];
+    char name[2 * NAME_SIZE];
     FILE *out = NULL;
     if (alone)
         snprintf(name, sizeof(name), "fishplate-prof-%s-rank%d.txt", job, prof.rank);
     else
         snprintf(name, sizeof(name), "fishplate-prof-%s.txt", job);
     if (folder && *folder) {
-        snprintf(path, sizeof(path), "%s/%s", folder, name);
-        out = fopen(path, "we");
+        out = prof_create_file(folder, name);
         if (out)
             return out;
     }
-    out = fopen(name, "we");
+    out = prof_create_file(NULL, name);
     if (!out)
         fprintf(stderr,
                 "fishplate prof: rank %d cannot write its record %s: %s. Start the program in a folder where "
