@@ -2,8 +2,8 @@
  * exchange them over the channel and broadcast them. Every process checks whether it can reach the other
  * group, and the roots exchange the result. Only then do the two groups agree on context ids, over the
  * network, so no process waits for a message that cannot arrive. The channel stays open until both roots have
- * agreed: if it closes earlier, the other side has failed, which no launcher reports for another job.
- * Afterwards the kernel (net_guest_watch) or the transport reports the end of a process of another job.
+ * agreed and exchanged a final message: if it closes earlier, the other side has failed, which no launcher reports
+ * for another job. Then the call fails at this side too. Afterwards the kernel (net_guest_watch) or the transport reports the end of a process of another job.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -196,13 +196,28 @@ static void watch_channel(struct creation *c, struct channel *channel)
     net_wait_end(net, &w);
 }
 
-/* Exchanges empty final messages on the channel, so that no data remains in a user's socket
- * (MPI_Comm_join). This side needs no further messages. */
-static void send_final_message(struct channel *channel)
+/* Exchanges empty final messages on the channel. Fails if the call has failed at the other root. */
+static int exchange_final_messages(struct channel *channel)
 {
     struct verdict theirs;
     const struct verdict mine = verdict_from_error(0);
-    meet_exchange_verdicts(channel, &mine, NULL, &theirs, NULL);
+    return meet_exchange_verdicts(channel, &mine, NULL, &theirs, NULL);
+}
+
+/* Gives the communicator up if the call failed at one of the two roots: no process may wait for another one whose
+ * call failed. A process that dies now does not change the result of a root, and so not that of the other side. */
+static int confirm_with_other_root(struct comm *comm, int root, struct channel *channel, int error,
+                                   struct comm **out)
+{
+    const bool is_root = comm->rank == root;
+    int rc = error || !is_root ? error : exchange_final_messages(channel);
+    const int shared = share_error(comm, root, rc);
+    rc = rc || is_root ? rc : shared;
+    if (rc && !error) {
+        comm_release_failed(*out);
+        *out = NULL;
+    }
+    return rc;
 }
 
 /* Creates the intercommunicator after both groups have exchanged process descriptors. */
@@ -233,9 +248,7 @@ static int meet_agree_groups(struct comm *comm, int root, struct channel *channe
     if (comm->rank == root)
         watch_channel(c, channel);
     rc = creation_wait(c, out, NULL);
-    if (comm->rank == root && !rc)
-        send_final_message(channel);
-    return rc;
+    return confirm_with_other_root(comm, root, channel, rc, out);
 }
 
 static int connect_other_group(struct comm *comm, int root, struct channel *channel, struct verdict *v,

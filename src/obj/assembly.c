@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/kill_point.h"
 #include "dt/dtype.h"
 #include "net/lost.h"
 #include "p2p/peer_death.h"
@@ -217,6 +218,7 @@ static void assembly_forward_gathered(struct assembly *a)
         int parent = a->place & (a->place - 1);
         tree_send(a, parent, a->up,
                   head_byte_size(a) + (size_t)subtree_span(a->place, size) * a->record_size);
+        KILL_POINT(assembly_contributed);
         tree_receive(a, parent, a->head, head_byte_size(a));
         a->state = DOWN_HEAD;
     } else if (a->gang.bridged) {
@@ -267,6 +269,7 @@ static void assembly_exchange_records(struct assembly *a)
 /* Called when the leader has the records of both sides. */
 static void assembly_prepare_results(struct assembly *a)
 {
+    KILL_POINT(assembly_results_known);
     a->state = SPREAD;
     if (a->record_size && !a->records) {
         allocate_records(a);

@@ -127,6 +127,12 @@ void comm_release(struct comm *c)
     objmem_free(c);
 }
 
+void comm_release_failed(struct comm *inter)
+{
+    inter->messages_may_arrive_later = inter->local_comm->messages_may_arrive_later = true;
+    comm_release(inter);
+}
+
 void comm_set_label(struct comm *c, const char *how, const struct comm *parent)
 {
     if (parent)

@@ -73,6 +73,8 @@ static inline struct comm *comm_retain(struct comm *c)
     return c;
 }
 void comm_release(struct comm *c); /* frees it with the last reference; NULL is allowed */
+/* Frees an intercommunicator whose creation has failed at another process: messages may still arrive for it. */
+void comm_release_failed(struct comm *inter);
 
 /* The user's name of the communicator, or the call that created it. */
 static inline const char *comm_label(const struct comm *c)
