@@ -109,14 +109,23 @@ static void inter_set_bridge(struct creation *c, const struct group *other, int 
     gang->bridge_tag = tag;
 }
 
+static int build_nothing(struct creation *c)
+{
+    (void)c;
+    return MPI_SUCCESS;
+}
+
+enum inter_step { EXCHANGE_NAMES, EXCHANGE_CARDS, SYNCHRONISE };
+
 static int create_intercomm(struct comm *local, int local_leader, struct comm *peer, int remote_leader,
-                            int tag, bool cards, bool *mixed, struct comm **out)
+                            int tag, enum inter_step step, bool *mixed, struct comm **out)
 {
     struct creation *c;
-    int rc = creation_open(local, "intercommunicator from", build_inter, &c);
+    int rc =
+        creation_open(local, "intercommunicator from", step == SYNCHRONISE ? build_nothing : build_inter, &c);
     if (rc)
         return rc;
-    inter_prepare(c, local_leader, cards);
+    inter_prepare(c, local_leader, step == EXCHANGE_CARDS);
     if (local->rank == local_leader && !peer)
         c->agree.local_error = err_set(MPI_ERR_COMM, "peer_comm is not a communicator at the leader");
     else if (local->rank == local_leader)
@@ -130,9 +139,20 @@ int intercomm_create(struct comm *local, int local_leader, struct comm *peer, in
                      struct comm **out)
 {
     bool mixed = false;
-    int rc = create_intercomm(local, local_leader, peer, remote_leader, tag, false, &mixed, out);
-    return rc || !mixed ? rc
-                        : create_intercomm(local, local_leader, peer, remote_leader, tag, true, &mixed, out);
+    struct comm *nothing;
+    int rc = create_intercomm(local, local_leader, peer, remote_leader, tag, EXCHANGE_NAMES, &mixed, out);
+    if (rc || !mixed)
+        return rc;
+    rc = create_intercomm(local, local_leader, peer, remote_leader, tag, EXCHANGE_CARDS, &mixed, out);
+    if (rc)
+        return rc;
+    /* Frames of a process that the receiver does not know yet are dropped: wait until all know each other. */
+    rc = create_intercomm(local, local_leader, peer, remote_leader, tag, SYNCHRONISE, &mixed, &nothing);
+    if (rc) {
+        comm_release_failed(*out);
+        *out = NULL;
+    }
+    return rc;
 }
 
 static int group_concatenate(const struct group *first, const struct group *second, uint32_t me,
