@@ -10,7 +10,7 @@ fi
 make_local_shell
 open_pipes
 
-# Rank 0 ends at once, rank 1 fails when it is told to, the others end by SIGKILL only.
+# Rank 0 ends at once, rank 1 fails when it reads a line, the others end by SIGKILL only.
 cat >"$T/rank" <<END
 #!/bin/sh
 case \$PMI_RANK in

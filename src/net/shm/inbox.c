@@ -285,7 +285,8 @@ static __attribute__((noinline)) struct peer *inbox_find_sender(struct inbox *in
     struct net *net = in->base.net;
     uint32_t number;
     struct peer *peer;
-    if (!net_guest_find_id(net, atomic_load(&in->head->places[place]), &number) || net_peer(net, number, &peer) != 0 || peer->transport != &in->base) {
+    if (!net_guest_find_id(net, atomic_load(&in->head->places[place]), &number) ||
+        net_peer(net, number, &peer) != 0 || peer->transport != &in->base) {
         counter_add(&strange, 1);
         return NULL;
     }
