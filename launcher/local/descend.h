@@ -12,8 +12,8 @@
  * functions need; call again after a fork. */
 void descend_become_subreaper(void);
 
-/* Sends the signal to every descendant, or only to those in process groups for which has_group is true. A group
- * is not signalled by its number: the number of a group that has ended may belong to a process of another job. */
+/* Sends the signal to every descendant, or only to those in process groups for which has_group is true. A
+ * group is not signalled by its number: after its end the number may belong to a process of another job. */
 void descend_signal(int sig, bool (*has_group)(const void *ctx, pid_t group), const void *ctx);
 
 /* Kills until no child is left, and reaps them all. Costs one system call if there is none. Returns false,

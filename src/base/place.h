@@ -30,8 +30,8 @@ void place_text(const struct code_place *at, char *out, size_t size);
 bool place_lookup(const struct code_place *at, char *function, size_t function_size, char *line,
                   size_t line_size);
 
-/* Writes ", called by main at solver.c:210" for the present MPI call; "" without debug information. `call`, unless NULL,
- * gets the name of the MPI function; "" if this thread is in none. */
+/* Writes ", called by main at solver.c:210" for the present MPI call; "" without debug information. `call`,
+ * unless NULL, gets the name of the MPI function; "" if this thread is in none. */
 void place_call_text(char *call, size_t call_size, char *out, size_t size);
 
 #endif

@@ -2,8 +2,9 @@
  * exchange them over the channel and broadcast them. Every process checks whether it can reach the other
  * group, and the roots exchange the result. Only then do the two groups agree on context ids, over the
  * network, so no process waits for a message that cannot arrive. The channel stays open until both roots have
- * agreed and exchanged a final message: if it closes earlier, the other side has failed, which no launcher reports
- * for another job. Then the call fails at this side too. Afterwards the kernel (net_guest_watch) or the transport reports the end of a process of another job.
+ * agreed and exchanged a final message: if it closes earlier, the other side has failed, which no launcher
+ * reports for another job, and the call fails at this side too. Afterwards the kernel (net_guest_watch) or the
+ * transport reports the end of a process of another job.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
