@@ -92,8 +92,8 @@ size_t tunables_count(void);
 struct tunable *tunables_get(size_t index);
 struct tunable *tunables_find(const char *name);
 
-/* Parses a whole number; with `units`, k, m or g may follow, or kb, mb or gb. Returns false, and leaves *out alone, for other
- * text. Numbers in info keys and in FISHPLATE_COLL have the same form. */
+/* Parses a whole number; with `units`, k, m or g may follow, or kb, mb or gb. Returns false, and leaves *out
+ * alone, for other text. Numbers in info keys and in FISHPLATE_COLL have the same form. */
 bool tunable_parse_number(const char *text, bool units, int64_t *out);
 
 /* Parses and checks a value. Returns 0, or MPI_ERR_ARG with a text. */

@@ -205,8 +205,9 @@ static int exchange_final_messages(struct channel *channel)
     return meet_exchange_verdicts(channel, &mine, NULL, &theirs, NULL);
 }
 
-/* Gives the communicator up if the call failed at one of the two roots: no process may wait for another one whose
- * call failed. A process that dies now does not change the result of a root, and so not that of the other side. */
+/* Releases the communicator if the call failed at one of the two roots: no process may wait for another one
+ * whose call failed. The result of a root, and so that of the other side, does not depend on deaths of other
+ * processes from here on. */
 static int confirm_with_other_root(struct comm *comm, int root, struct channel *channel, int error,
                                    struct comm **out)
 {

@@ -82,8 +82,8 @@ struct regcache {
 static _Atomic unsigned generation;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-/* Makes every cache inert in a forked child, because the parent owns the registrations: get fails, put and close only
- * free memory. Called by a handler of pthread_atfork; also for children created without it. */
+/* Makes every cache inert in a forked child, because the parent owns the registrations: get fails, put and
+ * close only free memory. Called by a handler of pthread_atfork; also for children created without it. */
 static void regcache_after_fork_child(void)
 {
     atomic_fetch_add(&generation, 1);

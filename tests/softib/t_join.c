@@ -33,18 +33,25 @@ static int bind_foreign_name(int kind, uint64_t key, const char *rest)
     return fd;
 }
 
-/* A registry of this user is named as that of another fabric: every process can bind the name. */
-static void test_other_fabric(uint64_t key)
+/* Creates and maps a registry of the fabric with this key. */
+static struct registry *create_registry(uint64_t key, int *file)
 {
-    char name[64];
-    int fd = shared_create("softib-registry", sizeof(struct registry));
+    const int fd = *file = shared_create("softib-registry", sizeof(struct registry));
     struct registry *r = fd < 0 ? NULL : registry_map(fd);
     if (!r)
         fail_test("cannot create a registry");
     r->bytes = sizeof(*r);
     r->key = key;
     r->magic = SHM_MAGIC;
-    munmap(r, sizeof(*r));
+    return r;
+}
+
+/* A registry of this user is named as that of another fabric: every process can bind the name. */
+static void test_other_fabric(uint64_t key)
+{
+    char name[64];
+    int fd;
+    munmap(create_registry(key, &fd), sizeof(struct registry));
     for (uint64_t named = key; named <= key + 1; named++) {
         snprintf(name, sizeof(name), "%d.%d.0000000000000001", getpid(), fd);
         int s = bind_foreign_name(SOCK_DGRAM, named, name), found = registry_find(named);
@@ -66,13 +73,8 @@ static void run_foreign_process(uint64_t key, int ready, int go)
     if (setgid(NOBODY) || setuid(NOBODY))
         fail_test("setuid");
     prctl(PR_SET_DUMPABLE, 1);
-    int fd = shared_create("softib-registry", sizeof(struct registry));
-    struct registry *r = fd < 0 ? NULL : registry_map(fd);
-    if (!r)
-        fail_test("cannot create a registry");
-    r->bytes = sizeof(*r);
-    r->key = key;
-    r->magic = SHM_MAGIC;
+    int fd;
+    const struct registry *r = create_registry(key, &fd);
     snprintf(name, sizeof(name), "%d.%d.0000000000000001", getpid(), fd);
     bind_foreign_name(SOCK_DGRAM, key, name);
     bind_foreign_name(SOCK_STREAM, key, "lock.0"); /* accepts connections and never answers */

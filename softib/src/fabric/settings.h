@@ -1,5 +1,5 @@
-/* settings.h: the settings of SOFTIB_FABRIC: their names, the fields in which their values are stored, and the values
- * that they accept. text.c reads the text and decides to which ports a setting applies.
+/* settings.h: the settings of SOFTIB_FABRIC: their names, the fields in which their values are stored, and the
+ * values that they accept. text.c reads the text and decides to which ports a setting applies.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_SETTINGS_H

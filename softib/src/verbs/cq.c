@@ -66,8 +66,8 @@ int cq_poll(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
     if (is_cq_empty(s)) {
         engine_poll(); /* only if the CQ is empty: a program with completions need not wait for the wire */
         if (is_cq_empty(s)) {
-            /* Programs close a connection if their CQ is empty and the peer has disconnected: what the peer sent while
-             * this thread yielded must be returned now. */
+            /* Programs close a connection if their CQ is empty and the peer has disconnected: what the peer sent
+             * while this thread yielded must be returned now. */
             yield_after_empty_polls();
             if (is_cq_empty(s))
                 return 0;
